@@ -1,0 +1,1 @@
+"""Measurements that are too long, or too noisy, for a test."""

@@ -1,0 +1,38 @@
+"""gridless: continuous maximum-likelihood estimates from simulation that exists only on a grid."""
+
+from importlib.metadata import version
+
+from gridless.basis import Basis, ExpPolynomial, Gaussian, Logistic
+from gridless.closure import Closure, closure
+from gridless.errors import GridlessWarning, InputError
+from gridless.estimate import Estimate
+from gridless.fitting import fit
+from gridless.grid import grid
+from gridless.likelihood import Likelihood
+from gridless.model import Model
+from gridless.objective import Penalty
+from gridless.posterior import Posterior
+from gridless.saving import load
+from gridless.templates import Templates
+
+__version__ = version("gridless")
+
+__all__ = [
+    "Basis",
+    "Closure",
+    "Estimate",
+    "ExpPolynomial",
+    "Gaussian",
+    "GridlessWarning",
+    "InputError",
+    "Likelihood",
+    "Logistic",
+    "Model",
+    "Penalty",
+    "Posterior",
+    "Templates",
+    "closure",
+    "fit",
+    "grid",
+    "load",
+]

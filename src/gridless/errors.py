@@ -1,0 +1,9 @@
+"""The errors and warnings a user can meet, each with a text that names the cure."""
+
+
+class InputError(ValueError):
+    """Something given by the user is wrong; the message says what, where and how to cure it."""
+
+
+class GridlessWarning(UserWarning):
+    """Something that works but that the user should know of."""

@@ -1,0 +1,123 @@
+"""Figures of results, drawn for print. Needs the extra `figures`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridless.closure import Closure
+from gridless.errors import InputError
+from gridless.likelihood import Likelihood
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, told apart by every kind of colour vision.
+BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#666666"
+
+_STYLE: dict[Any, Any] = {
+    "font.size": 11,
+    "axes.labelsize": 13,
+    "axes.linewidth": 1.0,
+    "xtick.direction": "in",
+    "ytick.direction": "in",
+    "xtick.top": True,
+    "ytick.right": True,
+    "xtick.minor.visible": True,
+    "ytick.minor.visible": True,
+    "legend.frameon": False,
+    "mathtext.fontset": "cm",
+    "savefig.dpi": 160,
+    "figure.constrained_layout.use": True,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Our look for everything drawn inside."""
+    try:
+        import matplotlib as mpl
+    except ModuleNotFoundError as error:
+        raise InputError("figures need matplotlib; pip install 'gridless[figures]'") from error
+    with mpl.rc_context(_STYLE):
+        yield
+
+
+def symbol(name: str) -> str:
+    """A parameter's or observable's name as it is set in a figure: theta becomes a Greek letter."""
+    return r"$\theta$" if name == "theta" else name
+
+
+def draw_closure(closure: Closure) -> Figure:
+    """Estimated against true theta with the intervals, and the pulls below."""
+    with style():
+        from matplotlib.figure import Figure
+
+        name = symbol(closure.estimates[0].parameter)
+        figure = Figure(figsize=(5.2, 5.6))
+        top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+        ends = np.array(closure.estimates[0].bounds)
+        errors = np.abs(closure.interval.T - closure.value)
+        top.plot(ends, ends, color=GREY, lw=1, label="estimated = true")
+        top.errorbar(closure.true, closure.value, errors, fmt="o", ms=4, color=BLUE, capsize=2)
+        slope, _ = closure.line
+        top.text(
+            0.05,
+            0.93,
+            f"slope {slope:.3f}\n$\\chi^2$/dof = {closure.chi2:.1f} / {closure.dof}",
+            transform=top.transAxes,
+            va="top",
+        )
+        top.set(ylabel=f"estimated {name}", xlim=ends, ylim=ends)
+        top.legend(loc="lower right")
+        bottom.axhspan(-1, 1, color=GREY, alpha=0.2, lw=0)
+        bottom.axhline(0, color=GREY, lw=1)
+        bottom.plot(closure.true, closure.pull, "o", ms=4, color=BLUE)
+        reach = max(3.5, 1.15 * float(np.abs(closure.pull).max()))
+        bottom.set(xlabel=f"true {name}", ylabel="pull", ylim=(-reach, reach))
+        figure.align_ylabels()
+        return figure
+
+
+def draw_likelihood(likelihood: Likelihood, true: float | None = None) -> Figure:
+    """The likelihood around its minimum, with the 68 and 95 percent intervals."""
+    with style():
+        from matplotlib.figure import Figure
+
+        estimate = likelihood.maximum()
+        name = symbol(estimate.parameter)
+        outer = likelihood.interval(0.95)
+        reach = 1.9 * max(outer[1] - estimate.value, estimate.value - outer[0])
+        low = max(estimate.bounds[0], estimate.value - reach)
+        high = min(estimate.bounds[1], estimate.value + reach)
+        theta = np.linspace(low, high, 400)
+        figure = Figure(figsize=(5.2, 4.0))
+        axes = figure.subplots()
+        for (left, right), label, alpha in (
+            (outer, "95 %", 0.15),
+            (estimate.interval, "68 %", 0.3),
+        ):
+            axes.axvspan(left, right, color=BLUE, alpha=alpha, lw=0, label=label)
+        axes.plot(theta, likelihood.scan(theta), color=BLUE)
+        axes.axvline(estimate.value, color=BLUE, lw=1, ls="--", label="estimate")
+        if true is not None:
+            axes.axvline(true, color=RED, lw=1.5, label="true value")
+        for rise in (0.5, 1.92):
+            axes.axhline(rise, color=GREY, lw=0.8, ls=":")
+        axes.set(xlabel=name, ylabel=r"$-\Delta\log L$", xlim=(low, high), ylim=(0, None))
+        axes.legend(loc="upper center", ncols=2)
+        return figure
+
+
+def save_figure(figure: Figure, path: Path) -> list[Path]:
+    """Write the figure as PDF and PNG beside each other; gives the two paths."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    paths = [path.with_suffix(suffix) for suffix in (".pdf", ".png")]
+    with style():
+        for target in paths:
+            figure.savefig(target)
+    return paths

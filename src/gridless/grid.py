@@ -1,0 +1,109 @@
+"""The grid: at which values of theta there is simulation, and between which bounds theta lies."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gridless.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+def grid(bounds: tuple[float, float], templates: int) -> Array:
+    """Where to simulate: the centres of `templates` equal bins between the bounds (section 3).
+
+    theta_k = low + (k + 1/2) (high - low) / templates; `grid((0, 1), 10)` is 0.05, 0.15, ..., 0.95.
+    """
+    low, high = _check_bounds(bounds, ["theta"])[0]
+    if templates < 2:
+        raise InputError(f"templates: {templates}; give at least 2 to interpolate between")
+    return np.asarray(low + (np.arange(templates) + 0.5) * (high - low) / templates)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Template values (templates, parameters) with the parameters' names and bounds."""
+
+    values: Array
+    bounds: Array
+    parameters: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def range(self) -> Array:
+        """high - low of each parameter."""
+        return np.asarray(self.bounds[:, 1] - self.bounds[:, 0])
+
+    @property
+    def unit(self) -> Array:
+        """The template values in units of the range: 0 at the low bound, 1 at the high one."""
+        return self.to_unit(self.values)
+
+    def to_unit(self, theta: ArrayLike) -> Array:
+        """t = (theta - low) / (high - low)."""
+        return np.asarray((np.asarray(theta, float) - self.bounds[:, 0]) / self.range)
+
+    def from_unit(self, t: ArrayLike) -> Array:
+        """theta = low + t (high - low)."""
+        return np.asarray(self.bounds[:, 0] + np.asarray(t, float) * self.range)
+
+    @property
+    def spacing(self) -> float:
+        """The widest gap between neighbouring templates in units of the range (one parameter)."""
+        return float(np.diff(np.sort(self.unit[:, 0])).max())
+
+    def label(self, template: int) -> str:
+        """`theta = 0.05`: how messages name a template."""
+        pairs = zip(self.parameters, self.values[template], strict=True)
+        return ", ".join(f"{name} = {value:g}" for name, value in pairs)
+
+
+def make_grid(
+    theta: Array, bounds: ArrayLike, parameters: Sequence[str]
+) -> tuple[Grid, NDArray[np.int64]]:
+    """The grid on which the events' theta (events, parameters) lie, and each event's template."""
+    limits = _check_bounds(bounds, parameters)
+    for column, (name, (low, high)) in enumerate(zip(parameters, limits, strict=True)):
+        outside = (theta[:, column] < low) | (theta[:, column] > high)
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise InputError(
+                f"theta: {name} = {theta[row, column]:g} in row {row} is outside the bounds "
+                f"{low:g} to {high:g}; widen the bounds or leave out that template"
+            )
+    # Values that differ by rounding (0.15 and 0.15000000000000002) are one template.
+    step = 1e-9 * (limits[:, 1] - limits[:, 0])
+    rounded, first, template = np.unique(
+        np.round((theta - limits[:, 0]) / step).astype(np.int64),
+        axis=0,
+        return_index=True,
+        return_inverse=True,
+    )
+    if len(rounded) < 2:
+        raise InputError(
+            f"theta: all {len(theta)} events have the same value; give at least two templates"
+        )
+    return Grid(theta[first], limits, tuple(parameters)), template.reshape(-1)
+
+
+def _check_bounds(bounds: ArrayLike, parameters: Sequence[str]) -> Array:
+    limits = np.asarray(bounds, float)
+    if limits.shape == (2,):
+        limits = limits[None, :]
+    if limits.shape != (len(parameters), 2):
+        raise InputError(
+            f"bounds: shape {limits.shape} for {len(parameters)} parameter(s); "
+            "give (low, high), or one such pair per parameter"
+        )
+    for name, (low, high) in zip(parameters, limits, strict=True):
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise InputError(f"bounds: {low} to {high} for {name}; both must be finite")
+        if low >= high:
+            raise InputError(
+                f"bounds: {low:g} to {high:g} for {name}; the low bound must come first"
+            )
+    return limits

@@ -1,0 +1,159 @@
+"""What training minimises: the cost of section 2, the penalty of section 5, the template score.
+
+All work on a batch of network outputs and give one number per member of the ensemble. Parameter
+values are in units of the range, so a flat posterior costs exactly 0.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gridless.arrays import Array
+from gridless.errors import InputError
+from gridless.network import Network, mixture_log_prob
+from gridless.newton import gradient
+
+OBJECTIVES = ("posterior", "penalty", "template")
+DENSITIES = ("events", "histogram")
+
+
+def log_prob_at(network: Network, log_c: Tensor, z: Tensor, t: Tensor) -> Tensor:
+    """log p(t_j | x) for every event and every one of the values t: (members, events, values)."""
+    return mixture_log_prob(network.basis, log_c.unsqueeze(-2), z.unsqueeze(-3), t)
+
+
+def posterior_cost(
+    network: Network, log_c: Tensor, z: Tensor, t: Tensor, weights: Tensor
+) -> Tensor:
+    """C = -mean_i w_i log p(t_i | x_i), the paper's cost per event."""
+    log_p = mixture_log_prob(network.basis, log_c, z, t)
+    return -(weights * log_p).sum(-1) / weights.sum()
+
+
+def template_cost(
+    network: Network, log_c: Tensor, z: Tensor, template: Tensor, grid: Tensor, weights: Tensor
+) -> Tensor:
+    """-mean_i w_i [log p(t_k | x_i) - log mean_l p(t_l | x_i)], k the template of event i.
+
+    Normalised over the templates instead of the range, it asks nothing of their placement.
+    """
+    log_p = log_prob_at(network, log_c, z, grid)
+    own = log_p.gather(-1, template.expand(len(log_p), -1).unsqueeze(-1)).squeeze(-1)
+    score = own - torch.logsumexp(log_p, -1) + math.log(len(grid))
+    return -(weights * score).sum(-1) / weights.sum()
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """The correction of section 5: C -> C + lambda S, S = std_j of integral p(theta_j, x) dx.
+
+    Parameters
+    ----------
+    at
+        The values theta_j; by default seven, from bound to bound.
+    density
+        How the integral is taken: `events`, a mean of p(theta_j | x) over training events, in any
+        number of observables; or `histogram`, over a histogram of p(x) as in the paper.
+    strength
+        lambda; by default |C| / S at the end of the first stage, so that both terms are comparable.
+    bins
+        Bins per observable of the histogram.
+    """
+
+    at: Sequence[float] | None = None
+    density: str = "events"
+    strength: float | None = None
+    bins: int = 50
+
+    def __post_init__(self) -> None:
+        if self.density not in DENSITIES:
+            raise InputError(f"density: {self.density!r}; give one of {', '.join(DENSITIES)}")
+        if self.at is not None and len(self.at) < 2:
+            raise InputError(f"at: {len(self.at)} value(s) of theta; give at least two to compare")
+        if self.strength is not None and not self.strength > 0:
+            raise InputError(f"strength: lambda = {self.strength}; give a positive number")
+        if self.bins < 2:
+            raise InputError(f"bins: {self.bins}; give at least 2 per observable")
+
+
+def spread(q: Tensor) -> Tensor:
+    """S = std_j q(t_j) of each member."""
+    return q.std(dim=-1, correction=0)
+
+
+class Flatness:
+    """S as training meets it: the spread of the implied prior q(t_j), with its gradient.
+
+    q is a mean over all training events, too many to evaluate at every step, while the spread of a
+    noisy mean over a batch is biased upwards, and a network that follows it flattens its posteriors
+    to please the noise. So q is followed on `reference` points only, as a change from an `anchor`:
+
+        q(t_j) = q_all(t_j; anchor) + [q_reference(t_j; now) - q_reference(t_j; anchor)],
+
+    where the anchor, the network at the start of the epoch, is evaluated on all events. For the
+    histogram of the paper the reference is the filled bins: `complete`, it needs no anchor.
+    """
+
+    def __init__(
+        self, at: Tensor, reference: tuple[Tensor, Tensor], complete: bool, members: int
+    ) -> None:
+        self.at, self.reference, self.complete = at, reference, complete
+        self.offset = torch.zeros(members, len(at))
+        self.rounding = torch.zeros(members)
+
+    def implied_prior(self, network: Network, x: Tensor, weights: Tensor) -> Tensor:
+        """q(t_j) = mean of p(t_j | x) over the given points, (members, values)."""
+        log_c, z = network(x)
+        density = torch.exp(log_prob_at(network, log_c, z, self.at))
+        return torch.einsum("enj,n->ej", density, weights / weights.sum())
+
+    @torch.no_grad()
+    def anchor(self, network: Network, chunks: Iterator[tuple[Tensor, Tensor]]) -> None:
+        """Take the network as it is as anchor, from all events (x, weights), chunk by chunk."""
+        if self.complete:
+            return
+        q, total = torch.zeros_like(self.offset), 0.0
+        for x, weights in chunks:
+            q += self.implied_prior(network, x, weights) * weights.sum()
+            total += float(weights.sum())
+        self.offset = q / total - self.implied_prior(network, *self.reference)
+
+    def spread(self, network: Network) -> Tensor:
+        """S of the network as it is now."""
+        return spread(self.implied_prior(network, *self.reference) + self.offset)
+
+    def curvature(self, network: Network) -> Tensor:
+        """The matrix of second derivatives of `term`, leaving out those of q itself:
+        mean_j (grad q_j - mean)(grad q_j - mean)^T / sqrt(S^2 + rounding^2)."""
+        q = self.implied_prior(network, *self.reference) + self.offset
+        rows = torch.stack([gradient(q[:, j], network) for j in range(len(self.at))], dim=1)
+        rows = rows - rows.mean(1, keepdim=True)
+        scale = torch.sqrt(spread(q.detach()) ** 2 + self.rounding**2)
+        return rows.transpose(1, 2) @ rows / (len(self.at) * scale[:, None, None])
+
+    def term(self, network: Network) -> tuple[Tensor, Tensor]:
+        """S, and sqrt(S^2 + rounding^2): S itself has no gradient to settle by where it is 0."""
+        s = self.spread(network)
+        return s.detach(), torch.sqrt(s**2 + self.rounding**2)
+
+
+def histogram_density(x: Array, weights: Array, bins: int) -> tuple[Array, Array]:
+    """Filled bins of the histogram of p(x): the mean x of the events in each, and its content.
+
+    The events' own mean in a bin, rather than its centre, removes the error linear in the slope of
+    p(x). Outermost bins hold the tails beyond the 0.1 and 99.9 percent quantiles.
+    """
+    index = np.zeros(len(x), dtype=np.int64)
+    for column in x.T:
+        low, high = np.quantile(column, [0.001, 0.999])
+        edges = np.linspace(low, high, bins + 1)[1:-1]
+        index = index * bins + np.searchsorted(edges, column, side="right")
+    _, where = np.unique(index, return_inverse=True)
+    content = np.bincount(where, weights).astype(float)
+    centres = np.stack([np.bincount(where, weights * column) for column in x.T], axis=1)
+    keep = content > 0
+    return centres[keep] / content[keep, None], content[keep]

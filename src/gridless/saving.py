@@ -1,0 +1,166 @@
+"""Saving a model as one safetensors file, and loading it. Nothing in the file is ever executed."""
+
+import json
+import os
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from pydantic import BaseModel, ConfigDict, ValidationError
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from gridless.basis import basis_kind
+from gridless.errors import InputError
+from gridless.grid import Grid
+from gridless.model import Model
+from gridless.network import Network
+from gridless.prior import ImpliedPrior
+from gridless.training import Epoch
+
+FORMAT = 1
+_KEY = "gridless"
+
+
+class Header(BaseModel):
+    """What a model file says of itself beside its arrays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: int
+    versions: dict[str, str]
+    parameters: list[str]
+    observables: list[str]
+    prior: str
+    basis: str
+    basis_options: dict[str, int | float]
+    components: int
+    hidden: list[int]
+    activation: str
+    members: int
+    options: dict[str, Any]
+    history: list[dict[str, float]]
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that at every moment either the old or the whole new one is there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save_model(model: Model, path: Path) -> None:
+    """Write the model's arrays and header to `path`."""
+    network, grid = model.network, model.grid
+    header = Header(
+        format=FORMAT,
+        versions={name: version(name) for name in ("gridless", "torch", "numpy")},
+        parameters=list(grid.parameters),
+        observables=list(model.observables),
+        prior=model.prior,
+        basis=network.basis.name,
+        basis_options=network.basis.options(),
+        components=network.components,
+        hidden=list(network.hidden),
+        activation=network.activation,
+        members=network.members,
+        options=model.options,
+        history=[asdict(epoch) for epoch in model.history],
+    )
+    arrays = {f"network.{name}": value for name, value in network.state_dict().items()}
+    arrays |= {
+        "grid.values": torch.as_tensor(grid.values),
+        "grid.bounds": torch.as_tensor(grid.bounds),
+        "prior.log_q": torch.as_tensor(model.implied_prior.log_q),
+    }
+    arrays = {name: value.contiguous() for name, value in arrays.items()}
+    write_whole(path, save(arrays, {_KEY: header.model_dump_json()}))
+
+
+def load(path: str | Path) -> Model:
+    """The model that was saved to `path`."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give a model written by save()")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise InputError(
+            f"{path}: damaged, or not a safetensors file ({error}); save the model again"
+        ) from error
+    header = _read_header(path, metadata)
+    try:
+        return _build(header, arrays)
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{path}: damaged, its arrays do not fit its header ({error}); save the model again"
+        ) from error
+
+
+def _read_header(path: Path, metadata: dict[str, str]) -> Header:
+    if _KEY not in metadata:
+        raise InputError(f"{path}: a safetensors file, but not a gridless model; give one of those")
+    try:
+        content = json.loads(metadata[_KEY])
+        found = content["format"]
+        if found > FORMAT:
+            raise InputError(
+                f"{path}: written by a newer gridless ({content['versions']['gridless']}, format "
+                f"{found}; this is {version('gridless')}, format {FORMAT}); upgrade gridless"
+            )
+        return Header.model_validate(content)
+    except (KeyError, TypeError, json.JSONDecodeError, ValidationError) as error:
+        raise InputError(
+            f"{path}: its header is damaged ({error}); save the model again"
+        ) from error
+
+
+def _build(header: Header, arrays: dict[str, Tensor]) -> Model:
+    basis = basis_kind(header.basis)(**header.basis_options)
+    network = Network(
+        len(header.observables),
+        basis,
+        header.components,
+        header.hidden,
+        header.activation,
+        header.members,
+    )
+    prefix = "network."
+    network.load_state_dict(
+        {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
+    )
+    values, bounds = (arrays[name].numpy() for name in ("grid.values", "grid.bounds"))
+    grid = Grid(values, bounds, tuple(header.parameters))
+    return Model(
+        network,
+        grid,
+        tuple(header.observables),
+        header.prior,
+        ImpliedPrior(np.asarray(arrays["prior.log_q"].numpy()), grid),
+        header.options,
+        tuple(_epoch(row) for row in header.history),
+    )
+
+
+def _epoch(row: dict[str, float]) -> Epoch:
+    return Epoch(
+        stage=int(row["stage"]),
+        epoch=int(row["epoch"]),
+        training=row["training"],
+        validation=row["validation"],
+        spread=row["spread"],
+        strength=row["strength"],
+        kept=bool(row["kept"]),
+    )

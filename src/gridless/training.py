@@ -1,0 +1,280 @@
+"""Training: Adam on mini-batches with a learning rate that ends at zero, best epoch kept."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gridless.network import Network
+from gridless.newton import event_gradients, flatten, gradient, newton, restore
+from gridless.objective import (
+    Flatness,
+    posterior_cost,
+    template_cost,
+)
+from gridless.progress import progress_bar
+
+_CHUNK = 32_768
+# Below this the implied prior is flat within the statistics of any sample: nothing to enforce.
+LEAST_SPREAD = 0.002
+# Events that give the curvature matrix, and the largest network for which it is worth having.
+_CURVATURE = 50_000
+LARGEST_TO_POLISH = 2000
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events as training sees them: standardised x, template index, and weight."""
+
+    x: Tensor
+    template: Tensor
+    weights: Tensor
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, which: Tensor | slice) -> "Events":
+        return Events(self.x[which], self.template[which], self.weights[which])
+
+    def chunks(self, size: int = _CHUNK) -> Iterator["Events"]:
+        """Consecutive pieces small enough for one pass of the network."""
+        return (self[slice(i, i + size)] for i in range(0, len(self), size))
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to train: `epochs` passes in batches of `batch`, rate up to `rate`."""
+
+    epochs: int
+    batch: int
+    rate: float
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one epoch ended with: every term of the cost, averaged over the ensemble."""
+
+    stage: int
+    epoch: int
+    training: float
+    validation: float
+    spread: float
+    strength: float
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """The fixed circumstances of a training: what is trained, on what, towards what."""
+
+    network: Network
+    events: Events
+    validation: Events
+    grid: Tensor
+    objective: str
+    ridge: float
+    generator: torch.Generator
+
+    def cost(self, log_c: Tensor, z: Tensor, events: Events) -> Tensor:
+        """The cost per event of each member."""
+        if self.objective == "template":
+            return template_cost(self.network, log_c, z, events.template, self.grid, events.weights)
+        t = self.grid[events.template]
+        return posterior_cost(self.network, log_c, z, t, events.weights)
+
+    @torch.no_grad()
+    def validate(self) -> Tensor:
+        """The cost on the events kept out of the training."""
+        total = torch.zeros(self.network.members)
+        for part in self.validation.chunks():
+            log_c, z = self.network(part.x)
+            total += self.cost(log_c, z, part) * part.weights.sum()
+        return total / self.validation.weights.sum()
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """The parameters in their order, with the ridge r w^2 / 2n on the weights of the layers.
+
+        It is a normal prior of width r^-1/2 on each weight: it counts no more than a few events do,
+        and so decides only what the events leave open. The bypass and the biases are free.
+        """
+        weights, layers = list(self.network.weights), len(self.network.biases)
+        return [
+            {"params": weights[:layers], "weight_decay": self.ridge / len(self.events)},
+            {"params": [*weights[layers:], *self.network.biases], "weight_decay": 0.0},
+        ]
+
+    def anchor(self, flatness: Flatness) -> None:
+        """Evaluate the implied prior over all training events."""
+        flatness.anchor(self.network, ((part.x, part.weights) for part in self.events.chunks()))
+
+    def stage(
+        self,
+        number: int,
+        schedule: Schedule,
+        flatness: Flatness | None,
+        strength: Tensor,
+        report: Callable[[str], None],
+    ) -> list[Epoch]:
+        """Train once through the schedule and go back to the best epoch of each member."""
+        network = self.network
+        optimiser = torch.optim.Adam(self.parameter_groups(), betas=(0.9, 0.99))
+        batches = max(1, len(self.events) // schedule.batch)
+        best = torch.full((network.members,), math.inf)
+        # An epoch is worse only if the held-out events say so by two units of log likelihood; less
+        # is their noise, and then the later epoch, with its smaller learning rate, is the better.
+        margin = 2 / len(self.validation)
+        kept = [p.detach().clone() for p in network.parameters()]
+        history = []
+        for epoch in range(schedule.epochs):
+            order = torch.randperm(len(self.events), generator=self.generator)
+            sums, s = torch.zeros(network.members), torch.zeros(network.members)
+            if flatness is not None:
+                self.anchor(flatness)
+            for i, which in enumerate(order[: batches * schedule.batch].chunk(batches)):
+                rate = schedule.rate * _cycle((epoch + i / batches) / schedule.epochs)
+                for group in optimiser.param_groups:
+                    group["lr"] = rate
+                events = self.events[which]
+                log_c, z = network(events.x)
+                cost = self.cost(log_c, z, events)
+                sums += cost.detach()
+                if flatness is not None:
+                    s, term = flatness.term(network)
+                    cost = cost + strength * term
+                optimiser.zero_grad()
+                cost.sum().backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+            validation = self.validate()
+            total = validation + strength * s
+            keep = total < best + margin
+            best = torch.minimum(best, total)
+            for saved, p in zip(kept, network.parameters(), strict=True):
+                saved[keep] = p.detach()[keep]
+            history.append(
+                Epoch(
+                    number,
+                    epoch + 1,
+                    float((sums / batches).mean()),
+                    float(validation.mean()),
+                    float(s.mean()),
+                    float(strength.mean()),
+                    bool(keep.all()),
+                )
+            )
+            report(f"cost {history[-1].validation:.5f}")
+        with torch.no_grad():
+            for saved, p in zip(kept, network.parameters(), strict=True):
+                p.copy_(saved)
+        return history
+
+    def polish(
+        self, number: int, epoch: int, flatness: Flatness | None, strength: Tensor
+    ) -> list[Epoch]:
+        """Newton steps on all events, undone for a member whose held-out events object."""
+        network = self.network
+        old = flatten(network.parameters())
+        if old.shape[1] > LARGEST_TO_POLISH:
+            return []
+        before = self.validate()
+        ridge = flatten(
+            torch.full_like(p, group["weight_decay"])
+            for group in self.parameter_groups()
+            for p in group["params"]
+        )
+
+        def objective() -> tuple[Tensor, Tensor]:
+            value, slope = self.full_cost()
+            here = flatten(network.parameters())
+            value, slope = value + 0.5 * (ridge * here**2).sum(1), slope + ridge * here
+            if flatness is not None:
+                self.anchor(flatness)
+                term = strength * flatness.term(network)[1]
+                value, slope = value + term.detach(), slope + gradient(term, network)
+            return value, slope
+
+        def curvature() -> Tensor:
+            matrix = self.fisher(self.events[slice(0, _CURVATURE)])
+            matrix += torch.diag_embed(ridge)
+            if flatness is not None:
+                matrix += strength[:, None, None] * flatness.curvature(network)
+            return matrix
+
+        training = newton(network, objective, curvature, 0.1 / len(self.events))
+        after = self.validate()
+        keep = after < before + 2 / len(self.validation)
+        restore(network, old, ~keep)
+        s = torch.zeros(network.members)
+        if flatness is not None:
+            with torch.no_grad():
+                s = flatness.spread(network)
+        return [
+            Epoch(
+                number,
+                epoch,
+                float((training - strength * s).mean()),
+                float(after.mean()),
+                float(s.mean()),
+                float(strength.mean()),
+                bool(keep.all()),
+            )
+        ]
+
+    def full_cost(self) -> tuple[Tensor, Tensor]:
+        """The cost over all training events, and its gradient (members, parameters)."""
+        value = torch.zeros(self.network.members, dtype=torch.float64)
+        slope = torch.zeros_like(flatten(self.network.parameters()))
+        for part in self.events.chunks():
+            log_c, z = self.network(part.x)
+            cost = self.cost(log_c, z, part) * part.weights.sum()
+            slope += gradient(cost, self.network)
+            value += cost.detach()
+        total = self.events.weights.double().sum()
+        return value / total, slope / total
+
+    def fisher(self, events: Events) -> Tensor:
+        """mean_i g_i g_i^T, g_i the gradient of event i's cost: the curvature of a log likelihood
+        at its optimum, and never negative."""
+        members, size = flatten(self.network.parameters()).shape
+        matrix = torch.zeros(members, size, size, dtype=torch.float64)
+        for part in events.chunks(max(1, 8_000_000 // (members * size))):
+
+            def cost(log_c: Tensor, z: Tensor, part: Events = part) -> Tensor:
+                return self.cost(log_c, z, part) * part.weights.sum()
+
+            g = event_gradients(self.network, part.x, cost)
+            matrix += (g.transpose(1, 2) @ g).double()
+        return matrix / events.weights.double().abs().sum()
+
+
+def _cycle(progress: float) -> float:
+    """The rate over its maximum: up from 0 in the first quarter, then down to 0, as cosines."""
+    rising = progress < 0.25
+    phase = 4 * progress if rising else 1 + (progress - 0.25) / 0.75
+    return 0.5 * (1 - math.cos(math.pi * phase))
+
+
+def train(
+    trainer: Trainer, schedule: Schedule, flatness: Flatness | None, strength: float | None
+) -> list[Epoch]:
+    """One stage with the plain cost and, where there is a penalty, a second one with it.
+
+    The network first learns the posterior loosely; then lambda is set to |C| / S, so that both
+    terms of C + lambda S are comparable, and training goes on (section 5 of the paper).
+    """
+    none = torch.zeros(trainer.network.members)
+    stages = 1 if flatness is None else 2
+    with progress_bar("fit", stages * schedule.epochs) as report:
+        history = trainer.stage(1, schedule, None, none, report)
+        history += trainer.polish(1, schedule.epochs + 1, None, none)
+        if flatness is not None:
+            trainer.anchor(flatness)
+            with torch.no_grad():
+                s = flatness.spread(trainer.network).clamp(min=LEAST_SPREAD)
+            flatness.rounding = s
+            lam = trainer.validate().abs() / s if strength is None else torch.full_like(s, strength)
+            history += trainer.stage(2, schedule, flatness, lam, report)
+            history += trainer.polish(2, schedule.epochs + 1, flatness, lam)
+    return history

@@ -1,0 +1,102 @@
+"""Every basis is a density on the unit interval whatever the network says."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gridless.basis import Basis, ExpPolynomial, Gaussian, Logistic, basis_kind
+from gridless.errors import InputError
+from gridless.network import mixture_log_prob
+
+BASES = [Gaussian(), Gaussian(0.05), Logistic(), Logistic(0.05), ExpPolynomial(2), ExpPolynomial(5)]
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(40)
+# Panels that become narrow towards both ends, where components outside the range pile up.
+EDGES = np.concatenate([[0], np.geomspace(1e-7, 0.02, 40), np.linspace(0.03, 0.97, 150)])
+EDGES = np.concatenate([EDGES, 1 - EDGES[40::-1]])
+
+
+def integrate(log_density):
+    half = np.diff(EDGES) / 2
+    t = (EDGES[:-1] + half)[:, None] + half[:, None] * NODES
+    density = np.exp(log_density(torch.tensor(t)).numpy())
+    return float((half[:, None] * WEIGHTS * density).sum())
+
+
+@pytest.mark.parametrize("basis", BASES, ids=lambda b: f"{b.name}-{b.options()}")
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_integrates_to_one(basis, data):
+    z = [data.draw(st.floats(-30, 30)) for _ in range(basis.outputs)]
+    if isinstance(basis, Gaussian | Logistic):
+        z[1] = data.draw(st.floats(-4.5, 14))
+    outputs = torch.tensor(z, dtype=torch.float64)
+    assert integrate(lambda t: basis.log_prob(t, outputs)) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("basis", BASES, ids=lambda b: f"{b.name}-{b.options()}")
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_finite_with_gradient_for_any_output(basis, data):
+    numbers = st.floats(-1e4, 1e4, width=32)
+    z = torch.tensor([data.draw(numbers) for _ in range(basis.outputs)], requires_grad=True)
+    value = basis.log_prob(torch.tensor([0.0, 0.4, 1.0]), z)
+    (gradient,) = torch.autograd.grad(value.sum(), z)
+    assert torch.isfinite(value).all()
+    assert torch.isfinite(gradient).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.floats(-3, 3), min_size=9, max_size=9))
+def test_mixture_integrates_to_one(numbers):
+    logits = torch.tensor(numbers[:3], dtype=torch.float64)
+    z = torch.tensor(numbers[3:], dtype=torch.float64).reshape(3, 2)
+    log_c = torch.log_softmax(logits, -1)
+    total = integrate(lambda t: mixture_log_prob(Gaussian(), log_c, z, t))
+    assert total == pytest.approx(1, abs=1e-6)
+
+
+def test_exp_polynomial_of_degree_two_is_a_gaussian():
+    mean, width = 0.3, 0.25
+    # -(t - mean)^2 / 2 width^2 in Legendre polynomials of u = 2t - 1.
+    square = np.polynomial.legendre.poly2leg(
+        -np.polynomial.polynomial.polypow([0.5 - mean, 0.5], 2) / (2 * width**2)
+    )
+    basis = ExpPolynomial(2, floor=0.02)
+    limits = basis._limits.numpy()
+    z = torch.tensor(limits * np.arctanh(square[1:] / limits))
+    t = torch.linspace(0, 1, 21, dtype=torch.float64)
+    gaussian = torch.tensor([mean, np.log(width)], dtype=torch.float64)
+    torch.testing.assert_close(basis.log_prob(t, z), Gaussian().log_prob(t, gaussian))
+
+
+def test_floor_is_the_least_width():
+    _, width = Gaussian(0.05).mean_width(torch.tensor([0.5, -100.0]))
+    assert width.item() == pytest.approx(0.05, abs=1e-6)
+
+
+def test_a_subclass_is_known_by_its_name():
+    class Flat(Basis):
+        name = "flat_for_a_test"
+        outputs = 1
+
+        def start(self, components):
+            return torch.zeros(components, 1)
+
+        def log_prob(self, t, z):
+            return torch.zeros_like(t + z[..., 0])
+
+    assert basis_kind("flat_for_a_test") is Flat
+    assert isinstance(Flat.for_spacing(0.1), Flat)
+
+
+def test_unknown_names_and_bad_options_say_the_cure():
+    with pytest.raises(InputError, match=r"known are .*gaussian"):
+        basis_kind("gausian")
+    with pytest.raises(InputError, match="floor"):
+        Gaussian(-1)
+    with pytest.raises(InputError, match="degree"):
+        ExpPolynomial(0)
+    with pytest.raises(InputError, match="floor"):
+        ExpPolynomial(2, floor=0.001)

@@ -1,0 +1,121 @@
+"""fit(): options are checked first, results depend on the seed alone."""
+
+import numpy as np
+import pytest
+import torch
+
+import gridless as gl
+from gridless.toys import OneObservable, TwoObservables
+
+QUICK = {"hidden": (3,), "epochs": 2}
+
+
+def state(model):
+    return torch.cat([p.detach().flatten() for p in model.network.parameters()])
+
+
+@pytest.mark.parametrize("objective", ["posterior", "penalty", "template"])
+def test_same_seed_same_model(templates, objective):
+    first, second = (gl.fit(templates, objective=objective, seed=7, **QUICK) for _ in range(2))
+    other = gl.fit(templates, objective=objective, seed=8, **QUICK)
+    assert torch.equal(state(first), state(second))
+    assert not torch.equal(state(first), state(other))
+    np.testing.assert_array_equal(first.implied_prior.log_q, second.implied_prior.log_q)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"objective": "likelihood"}, "objective: there is no 'likelihood'; give one of posterior"),
+        ({"prior": "jeffreys"}, "prior: there is no 'jeffreys'; give one of flat, divide"),
+        ({"basis": "cauchy"}, "basis: there is no 'cauchy'"),
+        ({"activation": "gelu"}, "activation"),
+        ({"components": 0}, "components: 0; give a whole number of at least 1"),
+        ({"hidden": (16, 0)}, "hidden: 0"),
+        ({"ensemble": 1.5}, "ensemble: 1.5"),
+        ({"validation": 1.0}, "validation: 1.0"),
+        ({"rate": 0.0}, "rate"),
+        ({"ridge": -1.0}, "ridge"),
+        ({"epochs": 0}, "epochs: 0"),
+        ({"batch": 0}, "batch: 0"),
+        ({"hidden": (500, 500)}, "18,000 events to train on for a network of 25.,... parameters"),
+        ({"penalty": gl.Penalty()}, 'set objective="penalty"'),
+        ({"objective": "penalty", "penalty": gl.Penalty(at=[0, 2])}, "outside the bounds 0 to 1"),
+    ],
+)
+def test_bad_options_are_refused_before_training(templates, options, message):
+    with pytest.raises(gl.InputError, match=message):
+        gl.fit(templates, **options)
+
+
+def test_histograms_of_many_observables_are_refused():
+    x = np.random.default_rng(1).normal(size=(2000, 4))
+    templates = gl.Templates(x, np.repeat([0.25, 0.75], 1000), (0, 1))
+    with pytest.raises(gl.InputError, match='use density="events"'):
+        gl.fit(templates, objective="penalty", penalty=gl.Penalty(density="histogram"))
+
+
+@pytest.mark.parametrize("basis", ["gaussian", "logistic", "exp_polynomial", gl.ExpPolynomial(3)])
+def test_every_basis_trains(templates, basis):
+    model = gl.fit(templates, basis=basis, hidden=(4,), epochs=6, seed=1)
+    assert model.history[-1].validation < -0.02
+    assert model.likelihood(OneObservable().sample(0.5, 5000, 1)).maximum().valid
+
+
+def test_named_bases_are_kept_as_wide_as_half_the_spacing(templates):
+    assert gl.fit(templates, **QUICK).network.basis.floor == pytest.approx(0.05)
+    own = gl.fit(templates, basis=gl.Gaussian(floor=0.01), **QUICK)
+    assert own.network.basis.floor == 0.01
+
+
+def test_unequal_samples_count_equally():
+    """A template simulated ten times over pulls the implied prior no more than the others."""
+    toy = OneObservable(width=0.3)
+    theta = np.concatenate([np.repeat(gl.grid((0, 1), 10), 3000), np.full(27_000, 0.95)])
+    x = toy.draw(theta, np.random.default_rng(2))
+    templates = gl.Templates(x, theta, (0, 1))
+    model = gl.fit(templates, objective="posterior", hidden=(8,), seed=1)
+    assert model.implied_prior.max_log < 0.1
+
+
+def test_a_constant_observable_does_no_harm():
+    toy = TwoObservables()
+    x = toy.templates(500, seed=1)
+    constant = np.column_stack([x.x, np.full(len(x), 7.0)])
+    with pytest.warns(gl.GridlessWarning, match="'x_3'"):
+        templates = gl.Templates(constant, x.grid.values[x.template], (0, 1))
+    model = gl.fit(templates, **QUICK)
+    assert torch.isfinite(state(model)).all()
+
+
+def test_float_offsets_do_not_cost_precision():
+    """Observables like 1e5 + small keep their digits through the standardisation."""
+    toy = OneObservable()
+    plain = toy.templates(1000, seed=3)
+    moved = gl.Templates(plain.x + 1e5, plain.grid.values[plain.template], (0, 1))
+    a, b = (gl.fit(t, **QUICK) for t in (plain, moved))
+    x = toy.sample(0.4, 1000, seed=4)
+    assert b.likelihood(x + 1e5).maximum().value == pytest.approx(
+        a.likelihood(x).maximum().value, abs=1e-3
+    )
+
+
+def test_history_tells_every_term(templates):
+    history = gl.fit(templates, objective="penalty", hidden=(3,), epochs=3).history
+    assert [(e.stage, e.epoch) for e in history] == [(s, e) for s in (1, 2) for e in (1, 2, 3, 4)]
+    assert all(e.strength == 0 for e in history[:4])
+    assert all(e.strength > 0 and e.spread > 0 for e in history[4:])
+
+
+def test_lambda_makes_both_terms_comparable():
+    templates = OneObservable().templates(5_000, seed=4)
+    history = gl.fit(templates, objective="penalty", hidden=(5,), seed=1).history
+    first, second = [[e for e in history if e.stage == s] for s in (1, 2)]
+    # lambda times the S that stage one left, about 0.013 here, is |C|.
+    assert second[0].strength * 0.013 == pytest.approx(-first[-1].validation, rel=0.5)
+    assert second[-1].spread < 0.1 * 0.013
+
+
+def test_nothing_is_printed_in_a_pipe(templates, capfd):
+    gl.fit(templates, **QUICK)
+    assert capfd.readouterr() == ("", "")

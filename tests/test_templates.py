@@ -1,0 +1,57 @@
+"""Templates refuse what cannot be fitted and keep what can."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gridless as gl
+
+X = np.arange(8.0).reshape(4, 2)
+THETA = [0.25, 0.25, 0.75, 0.75]
+
+
+def test_names_from_data_frames():
+    templates = gl.Templates(
+        pd.DataFrame(X, columns=["pt", "eta"]), pd.Series(THETA, name="mtop"), bounds=(0, 1)
+    )
+    assert templates.observables == ("pt", "eta")
+    assert templates.grid.parameters == ("mtop",)
+    assert "4 events at 2 values of mtop" in repr(templates)
+
+
+def test_balanced_weights_make_the_templates_equal():
+    templates = gl.Templates(np.arange(3), [0.25, 0.25, 0.75], (0, 1), weights=[1, 2, 5])
+    weights = templates.balanced_weights()
+    assert weights.sum() == pytest.approx(3)
+    assert weights[:2].sum() == pytest.approx(weights[2])
+    assert weights[1] / weights[0] == pytest.approx(2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x": np.where(X == 5, np.nan, X)}, "x: column 'x_2' is nan in row 2"),
+        ({"x": np.where(X == 5, -np.inf, X)}, "x: column 'x_2' is -inf in row 2"),
+        ({"theta": [0.2, 0.2, 0.8, 1.8]}, "theta = 1.8 in row 3 is outside .*; widen the bounds"),
+        ({"theta": [0.2, 0.2, 0.8, np.nan]}, "theta: column 'theta' is nan in row 3"),
+        ({"theta": [0.2] * 4}, "at least two templates"),
+        ({"theta": [0.2, 0.2, 0.8]}, "theta: 3 values for 4 events; give one value per event"),
+        ({"theta": np.zeros((4, 2)), "bounds": [(0, 1)] * 2}, "2 parameters; this version"),
+        ({"weights": [1, 1, 1, -1]}, "template theta = 0.75 has a total weight of 0; it must be"),
+        ({"weights": [-2, 1, 1, 1]}, "template theta = 0.25 has a total weight of -1"),
+        ({"weights": [1, 1]}, "weights: 2 values for 4 events"),
+        ({"bounds": (1, 0)}, "the low bound must come first"),
+    ],
+)
+def test_bad_input_is_named_with_its_cure(change, message):
+    arguments = {"x": X, "theta": THETA, "bounds": (0, 1)} | change
+    with pytest.raises(gl.InputError, match=message):
+        gl.Templates(**arguments)
+
+
+def test_a_constant_observable_is_a_warning_with_its_name():
+    x = X.copy()
+    x[:, 1] = 3
+    with pytest.warns(gl.GridlessWarning, match="column 'x_2' is 3 in every event"):
+        templates = gl.Templates(x, THETA, (0, 1))
+    assert len(templates) == 4
