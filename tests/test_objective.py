@@ -110,6 +110,10 @@ def test_histogram_stands_for_the_sample():
     np.testing.assert_allclose(covariance, np.cov(x.T, aweights=weights), atol=0.03)
 
 
+def test_penalty_takes_any_sequence():
+    assert Penalty(at=np.array([0, 0.5, 1])).at == (0.0, 0.5, 1.0)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -72,8 +72,10 @@ class Penalty:
     def __post_init__(self) -> None:
         if self.density not in DENSITIES:
             raise InputError(f"density: {self.density!r}; give one of {', '.join(DENSITIES)}")
-        if self.at is not None and len(self.at) < 2:
-            raise InputError(f"at: {len(self.at)} value(s) of theta; give at least two to compare")
+        if self.at is not None:
+            object.__setattr__(self, "at", tuple(float(theta) for theta in self.at))
+            if len(self.at) < 2:
+                raise InputError(f"at: {len(self.at)} value(s) of theta; give at least two")
         if self.strength is not None and not self.strength > 0:
             raise InputError(f"strength: lambda = {self.strength}; give a positive number")
         if self.bins < 2:

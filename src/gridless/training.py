@@ -171,7 +171,12 @@ class Trainer:
         return history
 
     def polish(
-        self, number: int, epoch: int, flatness: Flatness | None, strength: Tensor
+        self,
+        number: int,
+        epoch: int,
+        flatness: Flatness | None,
+        strength: Tensor,
+        report: Callable[[str], None],
     ) -> list[Epoch]:
         """Newton steps on all events, undone for a member whose held-out events object."""
         network = self.network
@@ -206,6 +211,7 @@ class Trainer:
         after = self.validate()
         keep = after < before + 2 / len(self.validation)
         restore(network, old, ~keep)
+        report(f"cost {float(after.mean()):.5f}")
         s = torch.zeros(network.members)
         if flatness is not None:
             with torch.no_grad():
@@ -266,9 +272,9 @@ def train(
     """
     none = torch.zeros(trainer.network.members)
     stages = 1 if flatness is None else 2
-    with progress_bar("fit", stages * schedule.epochs) as report:
+    with progress_bar("fit", stages * (schedule.epochs + 1)) as report:
         history = trainer.stage(1, schedule, None, none, report)
-        history += trainer.polish(1, schedule.epochs + 1, None, none)
+        history += trainer.polish(1, schedule.epochs + 1, None, none, report)
         if flatness is not None:
             trainer.anchor(flatness)
             with torch.no_grad():
@@ -276,5 +282,5 @@ def train(
             flatness.rounding = s
             lam = trainer.validate().abs() / s if strength is None else torch.full_like(s, strength)
             history += trainer.stage(2, schedule, flatness, lam, report)
-            history += trainer.polish(2, schedule.epochs + 1, flatness, lam)
+            history += trainer.polish(2, schedule.epochs + 1, flatness, lam, report)
     return history

@@ -1,0 +1,1 @@
+"""The paper reproduced: its ten figures, its table and its closure tests, beside what it says."""

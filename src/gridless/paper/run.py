@@ -1,0 +1,67 @@
+"""`gridless paper`: make the items, write figures, results.json and the report."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from gridless import __version__
+from gridless.errors import InputError
+from gridless.figures import save_figure
+from gridless.paper.choices import Choices
+from gridless.paper.items import ITEMS, Item
+from gridless.paper.report import render_report
+from gridless.paper.workspace import Workspace
+from gridless.saving import write_whole
+
+
+def choose_items(only: str | None) -> list[str]:
+    """The names of the items to make, in the order of the paper."""
+    if only is None:
+        return list(ITEMS)
+    wanted = [name.strip() for name in only.split(",")]
+    unknown = [name for name in wanted if name not in ITEMS]
+    if unknown:
+        known = ", ".join(ITEMS)
+        raise InputError(f"--only: there is no {', '.join(unknown)}; give some of {known}")
+    return [name for name in ITEMS if name in wanted]
+
+
+def reproduce(folder: Path, choices: Choices, names: Sequence[str], console: Console) -> bool:
+    """Make the items, write what they give to `folder`, and say whether all statements agree."""
+    work = Workspace(folder, choices)
+    made: dict[str, Item] = {}
+    for name in names:
+        with console.status(f"{name} ..."):
+            item = ITEMS[name](work)
+        made[name] = item
+        if item.figure is not None:
+            save_figure(item.figure, folder / "figures" / name)
+        for statement in item.statements:
+            mark = "[green]agrees[/]" if statement.agrees else "[red]differs[/]"
+            console.print(f"{name:8} {mark}  {statement.ours}", highlight=False)
+    write_whole(folder / "results.json", json.dumps(_results(made, choices), indent=1).encode())
+    write_whole(folder / "report.html", render_report(made, choices, folder / "figures").encode())
+    statements = [s for item in made.values() for s in item.statements]
+    agree = sum(s.agrees for s in statements)
+    console.print(f"{agree} of {len(statements)} statements agree")
+    console.print(f"open {folder / 'report.html'}", highlight=False)
+    return agree == len(statements)
+
+
+def _results(made: dict[str, Item], choices: Choices) -> dict[str, Any]:
+    return {
+        "gridless": __version__,
+        "choices": asdict(choices),
+        "items": {
+            name: {
+                "title": item.title,
+                "statements": [asdict(statement) for statement in item.statements],
+                "numbers": item.numbers,
+            }
+            for name, item in made.items()
+        },
+    }

@@ -1,0 +1,67 @@
+"""Where a reproduction keeps what it has finished, so that it can be interrupted and continued."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gridless.fitting import fit
+from gridless.model import Model
+from gridless.paper.choices import Choices
+from gridless.saving import load, write_whole
+from gridless.templates import Templates
+from gridless.toys import OneObservable, TwoObservables
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A folder of results, and the sizes with which they are made."""
+
+    folder: Path
+    choices: Choices
+
+    def number(self, name: str, make: Callable[[], Any]) -> Any:
+        """What `make` gives (anything JSON can hold), or what it gave before."""
+        path = self.folder / "parts" / f"{self.choices.name}-{name}.json"
+        if not path.is_file():
+            write_whole(path, json.dumps(make()).encode())
+        return json.loads(path.read_text())
+
+    def model(self, name: str, make: Callable[[], Model]) -> Model:
+        """The model that `make` trains, or that it trained before."""
+        path = self.folder / "models" / f"{self.choices.name}-{name}.safetensors"
+        if not path.is_file():
+            make().save(path)
+        return load(path)
+
+    def templates_1d(self, seed: int) -> Templates:
+        """The templates of the one-observable example."""
+        return OneObservable().templates(self.choices.events, seed)
+
+    def model_1d(self, objective: str, prior: str, training: int = 0) -> Model:
+        """One of the trainings of the one-observable example."""
+        seed = self.choices.seed + training
+        return self.model(
+            f"1d-{objective}-{prior}-{seed}",
+            lambda: fit(
+                self.templates_1d(seed),
+                hidden=self.choices.hidden_1d,
+                objective=objective,
+                prior=prior,
+                seed=seed,
+            ),
+        )
+
+    def model_2d(self, training: int = 0) -> Model:
+        """One of the trainings of the two-observable example, with the default settings."""
+        seed = self.choices.seed + training
+        return self.model(
+            f"2d-{seed}",
+            lambda: fit(
+                TwoObservables().templates(self.choices.events, seed),
+                components=2,
+                hidden=self.choices.hidden_2d,
+                seed=seed,
+            ),
+        )

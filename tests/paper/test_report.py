@@ -1,0 +1,72 @@
+"""The report in a real browser."""
+
+import shutil
+
+import pytest
+
+from gridless.paper.choices import QUICK
+from gridless.paper.run import reproduce
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+FLAGS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """A report of what needs no training."""
+    from rich.console import Console
+
+    folder = tmp_path_factory.mktemp("report")
+    names = ["fig1", "fig2", "fig3", "table1", "fig4", "fig8"]
+    reproduce(folder, QUICK, names, Console(quiet=True))
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("no chromium and chromedriver here: the report was not opened in a browser")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in [*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"]:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_report_opens(browser, page, width):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
+    )
+    browser.get(page.as_uri())
+    assert browser.get_log("browser") == []
+    images = browser.execute_script(
+        "return [...document.images].map(i => [i.complete, i.naturalWidth, i.clientWidth])"
+    )
+    assert len(images) == 5
+    for complete, natural, shown in images:
+        assert complete
+        assert natural > 300
+        assert shown <= width
+    overflow = browser.execute_script(
+        "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    assert overflow <= 0
+    size = browser.execute_script("return getComputedStyle(document.body).fontSize")
+    assert float(size.removesuffix("px")) >= 14
