@@ -36,7 +36,7 @@ def _figure(width: float = 5.2, height: float = 4.0, columns: int = 1) -> tuple[
 def template_positions() -> Figure:
     """Figure 1: ten templates at the centres of ten equal bins."""
     with style():
-        figure, (axes,) = _figure(height=1.7)
+        figure, (axes,) = _figure(height=1.9)
         for edge in np.linspace(0, 1, 11):
             axes.axvline(edge, ymin=0.3, ymax=0.7, color=GREY, lw=1)
         axes.axhline(0, color=GREY, lw=1)
@@ -44,7 +44,7 @@ def template_positions() -> Figure:
         axes.set(xlim=(-0.06, 1.06), ylim=(-1, 1), yticks=[], xlabel=THETA)
         axes.tick_params(axis="y", which="both", left=False, right=False)
         axes.set_xticks(np.linspace(0, 1, 11))
-        axes.legend(loc="upper right", ncols=2, bbox_to_anchor=(1.0, 1.1))
+        axes.legend(loc="upper right")
         return figure
 
 
@@ -76,7 +76,7 @@ def joint_density(fits: dict[str, Array]) -> Figure:
     }
     with style():
         figure, (left, right) = _figure(9.0, 3.9, columns=2)
-        theta, x = np.linspace(0, 1, 101), np.linspace(-9, 10, 201)
+        theta, x = np.linspace(0, 1, 101), np.linspace(-5.5, 6.5, 201)
         p_x = np.mean(
             [np.exp(OneObservable(WIDTH).log_density(x[:, None], t)) for t in grid((0, 1), 10)],
             axis=0,
@@ -88,7 +88,12 @@ def joint_density(fits: dict[str, Array]) -> Figure:
             log_p = log_posterior(raw, torch.tensor(x)[:, None], torch.tensor(theta)[None, :])
             joint = log_p.exp().numpy() * p_x[:, None]
             left.contour(
-                theta, x, joint, levels=np.linspace(0.02, 0.1, 5), colors=[colour], linestyles=line
+                theta,
+                x,
+                joint,
+                levels=[0.05, 0.07, 0.085, 0.095, 0.0985],
+                colors=[colour],
+                linestyles=line,
             )
             handles += left.plot([], [], color=colour, ls=line, label=name)
             right.plot(
@@ -99,11 +104,12 @@ def joint_density(fits: dict[str, Array]) -> Figure:
                 label=name,
             )
         left.set(xlabel=THETA, ylabel="$x$", title=r"joint density $p(x, \theta)$")
-        left.legend(handles=handles, loc="upper right", fontsize=9)
+        left.legend(handles=handles, loc="upper left", fontsize=9, ncols=3)
+        left.set_ylim(-5.5, 8)
         right.set(
             xlabel=THETA,
-            ylabel=r"$\int p(x, \theta)\,dx$",
-            title="its integral along vertical slices",
+            ylabel=r"integral of $p(x, \theta)$ over $x$",
+            title="its integral along vertical lines",
         )
         right.legend(loc="lower center", fontsize=9)
         return figure
@@ -129,7 +135,7 @@ def template_histograms(samples: dict[float, Array]) -> Figure:
 
 def predicted_nodes(uncorrected: Model, corrected: Model) -> Figure:
     """Figure 5: predicted mean and width against x, with the expectation."""
-    x = np.linspace(-2, 3, 101)
+    x = np.linspace(-1.5, 2.5, 101)
     with style():
         figure, panels = _figure(9.0, 3.8, columns=2)
         for model, colour, name in (
@@ -172,8 +178,8 @@ def single_events(model: Model, x: Array, true: float) -> Figure:
         low, high = estimate.interval
         axes.axvspan(low, high, color=GREY, alpha=0.2, lw=0, label="68 % of the sum")
         axes.axvline(true, color=RED, lw=1.5, label=f"true {THETA} = {true:g}")
-        axes.set(xlabel=THETA, ylabel=r"$-\Delta\log L$", xlim=(0, 1), ylim=(0, 2.6))
-        axes.legend(loc="upper right", fontsize=9)
+        axes.set(xlabel=THETA, ylabel=r"$-\Delta\log L$", xlim=(0, 1), ylim=(0, 2.9))
+        axes.legend(loc="upper center", fontsize=9, ncols=3)
         return figure
 
 
@@ -207,6 +213,6 @@ def three_posteriors(model: Model, events: Array) -> Figure:
             label = f"$x_1$ = {event[0]:.1f}, $x_2$ = {event[1]:.1f}"
             axes.plot(theta, curve, color=colour, lw=2, label=label)
         axes.set(xlabel=THETA, ylabel=r"$-\Delta\log p(\theta\,|\,x_1, x_2)$", xlim=(0, 1))
-        axes.set_ylim(0, 1.45 * axes.get_ylim()[1])
+        axes.set_ylim(-0.15, 1.45 * axes.get_ylim()[1])
         axes.legend(loc="upper center")
         return figure

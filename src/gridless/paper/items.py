@@ -219,7 +219,7 @@ def fig5(work: Workspace) -> Item:
 def fig6(work: Workspace) -> Item:
     """Three single-event likelihoods and their sum."""
     model, true = work.model_1d("penalty", "flat"), 0.2
-    x = OneObservable().sample(true, 3, work.choices.seed + 2)
+    x = OneObservable().sample(true, 3, work.choices.seed + 3)
     estimate = model.likelihood(x).maximum()
     low, high = estimate.interval
     statement = Statement(
