@@ -24,5 +24,6 @@ def test_demo_measures_what_it_hid(tmp_path):
         "closure.pdf",
         "closure.png",
         "model.safetensors",
+        "report.html",
     }
     assert gl.load(tmp_path / "out" / "model.safetensors").observables == ("x1", "x2")

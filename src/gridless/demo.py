@@ -9,15 +9,18 @@ from gridless.closure import closure
 from gridless.figures import draw_closure, draw_likelihood, save_figure
 from gridless.fitting import fit
 from gridless.grid import grid
+from gridless.report import Section, render_report
+from gridless.saving import write_whole
 from gridless.toys import TwoObservables
 
 
 def run_demo(output: Path, events: int, seed: int, console: Console) -> None:
-    """Simulate, audit, fit, measure and close; figures and the model go to `output`."""
+    """Simulate, audit, fit, measure and close; figures, report and model go to `output`."""
     toy = TwoObservables()
     console.rule("1  Simulate: ten templates between 0 and 1")
     templates = toy.templates(events, seed)
-    console.print(str(templates.audit(components=2)), highlight=False)
+    audit = templates.audit(components=2)
+    console.print(str(audit), highlight=False)
 
     console.rule("2  Fit: a mixture of two Gaussians from two hidden layers")
     model = fit(templates, components=2, hidden=(16, 16), seed=seed)
@@ -29,11 +32,12 @@ def run_demo(output: Path, events: int, seed: int, console: Console) -> None:
     likelihood = model.likelihood(observed)
     estimate, exact = likelihood.maximum(), toy.likelihood(observed).maximum()
     low, high = likelihood.interval(0.95)
-    console.print(f"{estimate}\n  95 % interval: {low:.4f} to {high:.4f}", highlight=False)
-    console.print(f"  the truth was {hidden_truth:.4f}", style="bold", highlight=False)
-    console.print(
-        f"  the exact likelihood gives {exact.value:.4f} ± {exact.error:.4f}", highlight=False
+    found = (
+        f"{estimate}\n  95 % interval: {low:.4f} to {high:.4f}\n"
+        f"  the truth was {hidden_truth:.4f}\n"
+        f"  the exact likelihood gives {exact.value:.4f} ± {exact.error:.4f}"
     )
+    console.print(found, highlight=False)
 
     console.rule("4  Closure: does it hold between the templates?")
     values = grid((0, 1), 11)[[0, 1, 2, 3, 4, 6, 7, 8, 9, 10]]
@@ -41,10 +45,21 @@ def run_demo(output: Path, events: int, seed: int, console: Console) -> None:
     table = closure(model, samples)
     console.print(str(table), highlight=False)
 
-    paths = save_figure(draw_likelihood(likelihood, hidden_truth), output / "likelihood")
-    paths += save_figure(draw_closure(table), output / "closure")
+    curve, response = draw_likelihood(likelihood, hidden_truth), draw_closure(table)
+    paths = save_figure(curve, output / "likelihood") + save_figure(response, output / "closure")
     model.save(output / "model.safetensors")
-    paths.append(output / "model.safetensors")
+    page = render_report(
+        "gridless: the paper's two-observable example",
+        f"Ten templates of {events:,} simulated events, one model, and a measurement of 10,000 "
+        "events.",
+        {
+            "grid": Section("The grid and its audit", text=str(audit)),
+            "model": Section("The model", text=repr(model)),
+            "measurement": Section("The measurement", text=found, figure=curve),
+            "closure": Section("Closure between the templates", text=str(table), figure=response),
+        },
+    )
+    write_whole(output / "report.html", page.encode())
     console.rule("Written")
-    for path in paths:
+    for path in [*paths, output / "model.safetensors", output / "report.html"]:
         console.print(f"  {path}", highlight=False)

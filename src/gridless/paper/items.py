@@ -1,11 +1,8 @@
 """What the paper shows, item by item: figures, numbers, and statements with computed verdicts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,35 +18,13 @@ from gridless.paper.functional_fit import (
     sampled_density,
 )
 from gridless.paper.workspace import Workspace
+from gridless.report import Section, Statement
 from gridless.toys import OneObservable, Toy, TwoObservables
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NARROW, BROAD = 0.03, 4.0
 
 
-@dataclass(frozen=True)
-class Statement:
-    """What the paper says, what we find, and whether the two agree."""
-
-    paper: str
-    ours: str
-    agrees: bool
-
-
-@dataclass(frozen=True)
-class Item:
-    """One figure or table of the paper, reproduced."""
-
-    title: str
-    statements: list[Statement]
-    numbers: dict[str, Any] = field(default_factory=dict)
-    figure: Figure | None = None
-    table: list[list[str]] | None = None
-
-
-def fig1(work: Workspace) -> Item:  # noqa: ARG001
+def fig1(work: Workspace) -> Section:  # noqa: ARG001
     """Where the templates are."""
     values = grid((0, 1), 10)
     statement = Statement(
@@ -58,10 +33,10 @@ def fig1(work: Workspace) -> Item:  # noqa: ARG001
         bool(np.allclose(values, np.arange(0.05, 1, 0.1))),
     )
     figure = figures.template_positions()
-    return Item("Template positions", [statement], {"theta": values.tolist()}, figure)
+    return Section("Template positions", [statement], {"theta": values.tolist()}, figure)
 
 
-def fig2(work: Workspace) -> Item:
+def fig2(work: Workspace) -> Section:
     """Templates that are easy and hard to tell apart, and what each does to a fit."""
     ratio = work.number(
         "fig2",
@@ -77,7 +52,9 @@ def fig2(work: Workspace) -> Item:
         "uncorrected.",
         abs(ratio["narrow"] - 1) < 0.02 and ratio["broad"] < 0.6,
     )
-    return Item("Overlap of templates", [statement], ratio, figures.template_overlap(NARROW, BROAD))
+    return Section(
+        "Overlap of templates", [statement], ratio, figures.template_overlap(NARROW, BROAD)
+    )
 
 
 def _exact_fits(work: Workspace) -> dict[str, list[float]]:
@@ -94,7 +71,7 @@ def _exact_fits(work: Workspace) -> dict[str, list[float]]:
     )
 
 
-def fig3(work: Workspace) -> Item:
+def fig3(work: Workspace) -> Section:
     """The joint density of the functional fit."""
     fits = {name: np.array(values) for name, values in _exact_fits(work).items()}
     ends = np.array([0.0, 0.5, 1.0])
@@ -113,12 +90,12 @@ def fig3(work: Workspace) -> Item:
         ),
     ]
     numbers = {name: values.tolist() for name, values in q.items()}
-    return Item(
+    return Section(
         "Joint density of the functional fit", statements, numbers, figures.joint_density(fits)
     )
 
 
-def table1(work: Workspace) -> Item:
+def table1(work: Workspace) -> Section:
     """The functional fit from finite samples and in the limit of infinite data."""
     choices = work.choices
     exact = _exact_fits(work)
@@ -154,7 +131,7 @@ def table1(work: Workspace) -> Item:
                 bool(off.max() < 4 and np.abs(np.array(exact[name]) - paper[name]).max() < 0.04),
             )
         )
-    return Item("Table 1: the functional fit", statements, numbers, None, rows)
+    return Section("Table 1: the functional fit", statements, numbers, None, rows)
 
 
 def _sampled_fits(work: Workspace, repeat: int) -> dict[str, list[float]]:
@@ -165,7 +142,7 @@ def _sampled_fits(work: Workspace, repeat: int) -> dict[str, list[float]]:
     }
 
 
-def fig4(work: Workspace) -> Item:
+def fig4(work: Workspace) -> Section:
     """Four of the ten templates of the one-observable example."""
     values = grid((0, 1), 10)[[0, 3, 6, 9]]
     samples = {
@@ -178,12 +155,12 @@ def fig4(work: Workspace) -> Item:
         f"The samples' means agree with theta within {off:.1f} standard errors.",
         bool(off < 4),
     )
-    return Item(
+    return Section(
         "Templates with one observable", [statement], {}, figures.template_histograms(samples)
     )
 
 
-def fig5(work: Workspace) -> Item:
+def fig5(work: Workspace) -> Section:
     """Predicted mean and width against x."""
     uncorrected = work.model_1d("posterior", "flat")
     corrected = work.model_1d("penalty", "flat")
@@ -211,12 +188,12 @@ def fig5(work: Workspace) -> Item:
             abs(right["width"] - 1) < 0.03 and abs(right["slope"] - 1) < 0.05,
         ),
     ]
-    return Item(
+    return Section(
         "Network outputs", statements, numbers, figures.predicted_nodes(uncorrected, corrected)
     )
 
 
-def fig6(work: Workspace) -> Item:
+def fig6(work: Workspace) -> Section:
     """Three single-event likelihoods and their sum."""
     model, true = work.model_1d("penalty", "flat"), 0.2
     x = OneObservable().sample(true, 3, work.choices.seed + 3)
@@ -228,7 +205,7 @@ def fig6(work: Workspace) -> Item:
         bool(model.likelihood(x).scan(true) < 2.0),
     )
     numbers = {"x": x[:, 0].tolist(), "value": estimate.value, "interval": [low, high]}
-    return Item(
+    return Section(
         "Likelihoods of single events", [statement], numbers, figures.single_events(model, x, true)
     )
 
@@ -256,7 +233,7 @@ def _response(work: Workspace, toy: Toy, model: Model, paper: str) -> tuple[Clos
     return table, statement
 
 
-def fig7(work: Workspace) -> Item:
+def fig7(work: Workspace) -> Section:
     """True against estimated theta with one observable."""
     table, statement = _response(
         work,
@@ -264,12 +241,12 @@ def fig7(work: Workspace) -> Item:
         work.model_1d("penalty", "flat"),
         "No bias is observed and the error estimates meet expectations: chi2/dof = 0.92.",
     )
-    return Item(
+    return Section(
         "Response with one observable", [statement], _closure_numbers(table), draw_closure(table)
     )
 
 
-def fig8(work: Workspace) -> Item:
+def fig8(work: Workspace) -> Section:
     """The two-observable densities at the extreme values."""
     toy = TwoObservables()
     events = np.array([[0.0, 1.0], [0.0, 3.0]])
@@ -280,7 +257,7 @@ def fig8(work: Workspace) -> Item:
         f"{change[1]:.4f} at x2 = 3.",
         bool(change[0] > 1 and abs(change[1]) < 0.05),
     )
-    return Item(
+    return Section(
         "Densities of two observables",
         [statement],
         {},
@@ -288,7 +265,7 @@ def fig8(work: Workspace) -> Item:
     )
 
 
-def fig9(work: Workspace) -> Item:
+def fig9(work: Workspace) -> Section:
     """Posteriors of three observations with two observables."""
     model = work.model_2d()
     events = np.array([[0.0, 1.0], [1.0, 1.0], [0.5, 3.5]])
@@ -300,7 +277,7 @@ def fig9(work: Workspace) -> Item:
         f"by {reach[2]:.3f} for the one at large x2.",
         min(reach[:2]) > 1 and reach[2] < 0.1,
     )
-    return Item(
+    return Section(
         "Posteriors with two observables",
         [statement],
         {"variation": reach},
@@ -308,7 +285,7 @@ def fig9(work: Workspace) -> Item:
     )
 
 
-def fig10(work: Workspace) -> Item:
+def fig10(work: Workspace) -> Section:
     """True against estimated theta with two observables."""
     table, statement = _response(
         work,
@@ -316,7 +293,7 @@ def fig10(work: Workspace) -> Item:
         work.model_2d(),
         "No bias is observed and the error estimation works well.",
     )
-    return Item(
+    return Section(
         "Response with two observables", [statement], _closure_numbers(table), draw_closure(table)
     )
 
@@ -364,7 +341,7 @@ def _chi2_per_dof(
     return table.chi2 / table.dof
 
 
-def closures(work: Workspace) -> Item:
+def closures(work: Workspace) -> Section:
     """The paper's chi2/dof, repeated over trainings and test sets."""
     one, two = OneObservable(), TwoObservables()
     cases = {
@@ -389,10 +366,10 @@ def closures(work: Workspace) -> Item:
             agrees = min(means) > 0.85 and max(means) < 1.25
         ours = f"{title}: {listed} over {result['test sets']} test sets each."
         statements.append(Statement(said, ours, agrees))
-    return Item("Closure over many trainings and test sets", statements, numbers, None, rows)
+    return Section("Closure over many trainings and test sets", statements, numbers, None, rows)
 
 
-ITEMS: dict[str, Callable[[Workspace], Item]] = {
+ITEMS: dict[str, Callable[[Workspace], Section]] = {
     "fig1": fig1,
     "fig2": fig2,
     "fig3": fig3,

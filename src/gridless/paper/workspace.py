@@ -3,9 +3,11 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from gridless import __version__
 from gridless.fitting import fit
 from gridless.model import Model
 from gridless.paper.choices import Choices
@@ -21,16 +23,23 @@ class Workspace:
     folder: Path
     choices: Choices
 
+    def path(self, kind: str, name: str) -> Path:
+        """The file of a finished part; other sizes or another version make other files."""
+        made_with = f"{self.choices} {__version__}".encode()
+        return (
+            self.folder / kind / f"{self.choices.name}-{sha256(made_with).hexdigest()[:8]}-{name}"
+        )
+
     def number(self, name: str, make: Callable[[], Any]) -> Any:
         """What `make` gives (anything JSON can hold), or what it gave before."""
-        path = self.folder / "parts" / f"{self.choices.name}-{name}.json"
+        path = self.path("parts", f"{name}.json")
         if not path.is_file():
             write_whole(path, json.dumps(make()).encode())
         return json.loads(path.read_text())
 
     def model(self, name: str, make: Callable[[], Model]) -> Model:
         """The model that `make` trains, or that it trained before."""
-        path = self.folder / "models" / f"{self.choices.name}-{name}.safetensors"
+        path = self.path("models", f"{name}.safetensors")
         if not path.is_file():
             make().save(path)
         return load(path)

@@ -1,11 +1,34 @@
-"""The report in a real browser."""
+"""Reports, as text and in a real browser."""
 
 import shutil
+import sys
 
 import pytest
 
+from gridless.errors import InputError
 from gridless.paper.choices import QUICK
 from gridless.paper.run import reproduce
+from gridless.report import Section, Statement, render_report
+
+
+def test_text_is_escaped_and_statements_have_a_verdict():
+    section = Section(
+        "a < b",
+        statements=[Statement("x & y", "z", True), Statement("u", "v", False)],
+        table=[["head"], ["<cell>"]],
+        text="p > q",
+    )
+    page = render_report("title", "intro", {"one": section}, theirs="They", notice="careful")
+    for piece in ("a &lt; b", "x &amp; y", "&lt;cell&gt;", "p &gt; q", "careful", "They"):
+        assert piece in page
+    assert page.count("✓ agrees") == page.count("✗ differs") == 1
+
+
+def test_without_jinja2_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(InputError, match=r"pip install 'gridless\[report\]'"):
+        render_report("title", "intro", {})
+
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = [
