@@ -43,4 +43,4 @@ class Choices:
 
 
 FULL = Choices("full", 1_000_000, 20, 100_000, 5, 50)
-QUICK = Choices("quick", 200_000, 5, 30_000, 2, 4)
+QUICK = Choices("quick", 200_000, 5, 100_000, 2, 12)

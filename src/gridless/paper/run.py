@@ -18,7 +18,8 @@ from gridless.report import Section, render_report
 from gridless.saving import write_whole
 
 QUICK_NOTICE = (
-    "Quick run: smaller samples and fewer repetitions than the full one, so the numbers fluctuate."
+    "Quick run: fewer trainings, test sets and repetitions than in the full one, so the numbers "
+    "fluctuate more and the verdicts on closure allow for that."
 )
 
 
@@ -39,9 +40,7 @@ def reproduce(folder: Path, choices: Choices, names: Sequence[str], console: Con
     work = Workspace(folder, choices)
     made: dict[str, Section] = {}
     for name in names:
-        with console.status(f"{name} ..."):
-            item = ITEMS[name](work)
-        made[name] = item
+        item = made[name] = ITEMS[name](work)
         if item.figure is not None:
             save_figure(item.figure, folder / "figures" / name)
         for statement in item.statements:
