@@ -18,7 +18,7 @@ def table():
 
 
 def test_closure_figure(table, tmp_path):
-    figure = draw_closure(table)
+    figure = table.figure()
     top, bottom = figure.axes
     assert top.get_ylabel() == r"estimated $\theta$"
     np.testing.assert_allclose(bottom.lines[-1].get_ydata(), table.pull)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from gridless.errors import InputError
 from gridless.estimate import Estimate
 from gridless.model import Model
 from gridless.templates import Templates
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Samples = Templates | Mapping[float, Any] | Iterable[tuple[float, Any]]
 
@@ -60,6 +63,12 @@ class Closure:
         errors = np.array([estimate.error for estimate in self.estimates])
         slope, intercept = np.polyfit(self.true, self.value, 1, w=1 / errors)
         return float(slope), float(intercept)
+
+    def figure(self) -> "Figure":
+        """Estimated against true theta with the pulls below, as a matplotlib figure."""
+        from gridless.figures import draw_closure
+
+        return draw_closure(self)
 
     def __str__(self) -> str:
         name = self.estimates[0].parameter

@@ -19,18 +19,24 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, told apart by every kind of colour vision.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#666666"
 
+# What we change in mplhep's ATLAS style: sizes for figures of one or two columns, and no rounding
+# of axes to full numbers.
 _STYLE: dict[Any, Any] = {
     "font.size": 11,
+    "axes.titlesize": 12,
     "axes.labelsize": 13,
-    "axes.linewidth": 1.0,
-    "xtick.direction": "in",
-    "ytick.direction": "in",
-    "xtick.top": True,
-    "ytick.right": True,
-    "xtick.minor.visible": True,
-    "ytick.minor.visible": True,
-    "legend.frameon": False,
-    "mathtext.fontset": "cm",
+    "axes.labelpad": 4,
+    "axes.autolimit_mode": "data",
+    "axes.xmargin": 0.05,
+    "xaxis.labellocation": "center",
+    "yaxis.labellocation": "center",
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
+    "ytick.major.size": 5,
+    "ytick.minor.size": 3,
+    "lines.linewidth": 1.5,
+    "legend.fontsize": 11,
+    "legend.borderpad": 0.5,
     "savefig.dpi": 160,
     "figure.constrained_layout.use": True,
 }
@@ -41,9 +47,10 @@ def style() -> Iterator[None]:
     """Our look for everything drawn inside."""
     try:
         import matplotlib as mpl
+        import mplhep
     except ModuleNotFoundError as error:
-        raise InputError("figures need matplotlib; pip install 'gridless[figures]'") from error
-    with mpl.rc_context(_STYLE):
+        raise InputError(f"figures need {error.name}; pip install 'gridless[figures]'") from error
+    with mpl.rc_context(mplhep.style.ATLAS | _STYLE):
         yield
 
 

@@ -176,9 +176,10 @@ def single_events(model: Model, x: Array, true: float) -> Figure:
         estimate = total.maximum()
         axes.plot(theta, total.scan(theta), color="black", lw=2, label="sum of the three")
         low, high = estimate.interval
-        axes.axvspan(low, high, color=GREY, alpha=0.2, lw=0, label="68 % of the sum")
-        axes.axvline(true, color=RED, lw=1.5, label=f"true {THETA} = {true:g}")
-        axes.set(xlabel=THETA, ylabel=r"$-\Delta\log L$", xlim=(0, 1), ylim=(0, 2.9))
+        axes.axvspan(low, high, 0, 0.8, color=GREY, alpha=0.2, lw=0, label="68 % of the sum")
+        axes.axvline(true, 0, 0.8, color=RED, lw=1.5, label=f"true {THETA} = {true:g}")
+        axes.set(xlabel=THETA, ylabel=r"$-\Delta\log L$", xlim=(0, 1))
+        axes.set_ylim(0, 1.25 * axes.get_ylim()[1])
         axes.legend(loc="upper center", fontsize=9, ncols=3)
         return figure
 
