@@ -86,13 +86,21 @@ class Trainer:
         return posterior_cost(self.network, log_c, z, t, events.weights)
 
     @torch.no_grad()
-    def validate(self) -> Tensor:
-        """The cost on the events kept out of the training."""
-        total = torch.zeros(self.network.members)
-        for part in self.validation.chunks():
+    def mean_cost(self, events: Events) -> Tensor:
+        """The cost per event over all the given events."""
+        total = torch.zeros(self.network.members, dtype=torch.float64)
+        for part in events.chunks():
             log_c, z = self.network(part.x)
             total += self.cost(log_c, z, part) * part.weights.sum()
-        return total / self.validation.weights.sum()
+        return (total / events.weights.double().sum()).float()
+
+    @torch.no_grad()
+    def spread(self, flatness: Flatness | None) -> Tensor:
+        """S over all training events; 0 where there is no penalty."""
+        if flatness is None:
+            return torch.zeros(self.network.members)
+        self.anchor(flatness)
+        return flatness.spread(self.network)
 
     def parameter_groups(self) -> list[dict[str, Any]]:
         """The parameters in their order, with the ridge r w^2 / 2n on the weights of the layers.
@@ -147,7 +155,7 @@ class Trainer:
                 optimiser.zero_grad()
                 cost.sum().backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
-            validation = self.validate()
+            validation = self.mean_cost(self.validation)
             total = validation + strength * s
             keep = total < best + margin
             best = torch.minimum(best, total)
@@ -183,7 +191,7 @@ class Trainer:
         old = flatten(network.parameters())
         if old.shape[1] > LARGEST_TO_POLISH:
             return []
-        before = self.validate()
+        before = self.mean_cost(self.validation) + strength * self.spread(flatness)
         ridge = flatten(
             torch.full_like(p, group["weight_decay"])
             for group in self.parameter_groups()
@@ -207,21 +215,18 @@ class Trainer:
                 matrix += strength[:, None, None] * flatness.curvature(network)
             return matrix
 
-        training = newton(network, objective, curvature, 0.1 / len(self.events))
-        after = self.validate()
-        keep = after < before + 2 / len(self.validation)
+        newton(network, objective, curvature, 0.1 / len(self.events))
+        training, validation = (self.mean_cost(e) for e in (self.events, self.validation))
+        s = self.spread(flatness)
+        keep = validation + strength * s < before + 2 / len(self.validation)
         restore(network, old, ~keep)
-        report(f"cost {float(after.mean()):.5f}")
-        s = torch.zeros(network.members)
-        if flatness is not None:
-            with torch.no_grad():
-                s = flatness.spread(network)
+        report(f"cost {float(validation.mean()):.5f}")
         return [
             Epoch(
                 number,
                 epoch,
-                float((training - strength * s).mean()),
-                float(after.mean()),
+                float(training.mean()),
+                float(validation.mean()),
                 float(s.mean()),
                 float(strength.mean()),
                 bool(keep.all()),
@@ -276,11 +281,10 @@ def train(
         history = trainer.stage(1, schedule, None, none, report)
         history += trainer.polish(1, schedule.epochs + 1, None, none, report)
         if flatness is not None:
-            trainer.anchor(flatness)
-            with torch.no_grad():
-                s = flatness.spread(trainer.network).clamp(min=LEAST_SPREAD)
+            s = trainer.spread(flatness).clamp(min=LEAST_SPREAD)
             flatness.rounding = s
-            lam = trainer.validate().abs() / s if strength is None else torch.full_like(s, strength)
+            cost = trainer.mean_cost(trainer.validation)
+            lam = cost.abs() / s if strength is None else torch.full_like(s, strength)
             history += trainer.stage(2, schedule, flatness, lam, report)
             history += trainer.polish(2, schedule.epochs + 1, flatness, lam, report)
     return history
