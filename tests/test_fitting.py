@@ -116,6 +116,10 @@ def test_lambda_makes_both_terms_comparable():
     assert second[-1].spread < 0.1 * 0.013
 
 
+def test_one_layer_may_be_a_number(templates):
+    assert gl.fit(templates, hidden=3, epochs=1).network.hidden == (3,)
+
+
 def test_nothing_is_printed_in_a_pipe(templates, capfd):
     gl.fit(templates, **QUICK)
     assert capfd.readouterr() == ("", "")

@@ -25,7 +25,7 @@ def fit(
     templates: Templates,
     basis: str | Basis = "gaussian",
     components: int = 1,
-    hidden: Sequence[int] = (16,),
+    hidden: int | Sequence[int] = (16,),
     activation: str = "tanh",
     objective: str = "template",
     prior: str = "divide",
@@ -48,7 +48,7 @@ def fit(
         The shape of the components ("gaussian", "logistic", "exp_polynomial", or a `Basis`) and
         their number. Named bases are kept at least half as wide as the gap between templates.
     hidden, activation
-        Units of each hidden layer, and "tanh", "silu" or "relu".
+        Units of the hidden layer, or of each of several, and "tanh", "silu" or "relu".
     objective
         "posterior", the plain cost of section 2; "penalty", with the correction of section 5;
         "template", normalised over the templates instead of the range.
@@ -74,6 +74,7 @@ def fit(
     _check_choice("prior", prior, PRIORS)
     _check_least("components", components, 1)
     _check_least("ensemble", ensemble, 1)
+    hidden = (hidden,) if isinstance(hidden, int) else tuple(hidden)
     for units in hidden:
         _check_least("hidden", units, 1)
     if not 0 < validation < 1:
