@@ -53,7 +53,7 @@ def test_mixture_integrates_to_one(numbers):
     logits = torch.tensor(numbers[:3], dtype=torch.float64)
     z = torch.tensor(numbers[3:], dtype=torch.float64).reshape(3, 2)
     log_c = torch.log_softmax(logits, -1)
-    total = integrate(lambda t: mixture_log_prob(Gaussian(), log_c, z, t))
+    total = integrate(lambda t: mixture_log_prob(Gaussian(), log_c, z, t.unsqueeze(-1)))
     assert total == pytest.approx(1, abs=1e-6)
 
 

@@ -10,7 +10,7 @@ from gridless.toys import OneObservable
 
 
 def make(values, true, width=0.01):
-    return Closure(np.array(true), tuple(parabola(v, width).maximum() for v in values))
+    return Closure(np.array(true)[:, None], tuple(parabola(v, width).maximum() for v in values))
 
 
 def test_pull_slope_and_chi2_by_hand():

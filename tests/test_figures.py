@@ -14,7 +14,7 @@ from gridless.figures import draw_closure, draw_likelihood, save_figure, symbol
 @pytest.fixture
 def table():
     true = np.linspace(0.1, 0.9, 5)
-    return Closure(true, tuple(parabola(t + 0.004, 0.01).maximum() for t in true))
+    return Closure(true[:, None], tuple(parabola(t + 0.004, 0.01).maximum() for t in true))
 
 
 def test_closure_figure(table, tmp_path):

@@ -40,7 +40,10 @@ def test_same_seed_same_model(templates, objective):
         ({"batch": 0}, "batch: 0"),
         ({"hidden": (500, 500)}, "18,000 events to train on for a network of 25.,... parameters"),
         ({"penalty": gl.Penalty()}, 'set objective="penalty"'),
-        ({"objective": "penalty", "penalty": gl.Penalty(at=[0, 2])}, "outside the bounds 0 to 1"),
+        (
+            {"objective": "penalty", "penalty": gl.Penalty(at=[0, 2])},
+            r"outside the bounds of theta in \[0, 1\]",
+        ),
     ],
 )
 def test_bad_options_are_refused_before_training(templates, options, message):

@@ -49,6 +49,7 @@ def test_it_says_what_it_is(model_2d):
 
 def test_chunks_do_not_change_the_sum(model_2d, monkeypatch):
     whole = model_2d.likelihood(X)
-    monkeypatch.setattr("gridless.evaluation._CHUNK", 37)
+    monkeypatch.setattr("gridless.evaluation._BLOCK", 1)
+    monkeypatch.setattr("gridless.evaluation._LEAST", 37)
     pieces = model_2d.likelihood(X)
     np.testing.assert_allclose(pieces.coefficients, whole.coefficients, atol=1e-9)

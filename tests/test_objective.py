@@ -18,7 +18,7 @@ from gridless.objective import (
     template_cost,
 )
 
-GRID = torch.tensor([0.1, 0.5, 0.9])
+GRID = torch.tensor([[0.1], [0.5], [0.9]])
 
 
 def make_network(members=2):
@@ -32,20 +32,17 @@ def batch():
     generator = torch.Generator().manual_seed(3)
     x = torch.randn(40, 1, generator=generator)
     template = torch.randint(0, 3, (40,), generator=generator)
-    weights = torch.rand(40, generator=generator)
+    weights = torch.rand(1, 40, generator=generator)
     return x, template, weights
 
 
-def test_posterior_cost_is_the_mean_log_density(batch):
+def test_posterior_cost_is_the_summed_log_density(batch):
     x, template, weights = batch
     network = make_network()
     log_c, z = network(x)
     cost = posterior_cost(network, log_c, z, GRID[template], weights)
     every = log_prob_at(network, log_c, z, GRID)
-    by_hand = [
-        -sum(weights[i] * every[e, i, template[i]] for i in range(40)) / weights.sum()
-        for e in range(2)
-    ]
+    by_hand = [-sum(weights[0, i] * every[e, i, template[i]] for i in range(40)) for e in range(2)]
     torch.testing.assert_close(cost, torch.stack(by_hand))
 
 
@@ -56,8 +53,8 @@ def test_flat_posteriors_cost_nothing(batch):
     z = z.detach().clone()
     z[..., 1] = 15.0
     zeros = torch.zeros(2, 40, 1)
-    assert posterior_cost(network, zeros, z, GRID[template], weights).abs().max() < 1e-5
-    assert template_cost(network, zeros, z, template, GRID, weights).abs().max() < 1e-5
+    assert posterior_cost(network, zeros, z, GRID[template], weights).abs().max() < 1e-4
+    assert template_cost(network, zeros, z, template, GRID, weights).abs().max() < 1e-4
 
 
 def test_template_cost_ignores_a_factor_of_x(batch):
@@ -74,17 +71,19 @@ def test_template_cost_ignores_a_factor_of_x(batch):
 def test_flatness_follows_all_events_from_its_anchor(batch):
     x, _, weights = batch
     network = make_network()
-    at = torch.tensor([0.0, 0.5, 1.0])
-    few = Flatness(at, (x[:10], weights[:10]), complete=False, members=2)
+    at = torch.tensor([[0.0], [0.5], [1.0]])
+    few = Flatness(at, (x[:10], weights[:, :10]), complete=False, members=2)
     every = Flatness(at, (x, weights), complete=True, members=2)
-    few.anchor(network, iter([(x[:25], weights[:25]), (x[25:], weights[25:])]))
+    few.anchor(network, iter([(x[:25], weights[:, :25]), (x[25:], weights[:, 25:])]))
     torch.testing.assert_close(few.spread(network), every.spread(network))
     q = every.implied_prior(network, x, weights)
     torch.testing.assert_close(every.spread(network), q.std(-1, correction=0))
 
 
 def test_rounded_spread_has_no_kink_at_zero():
-    flatness = Flatness(torch.tensor([0.2, 0.8]), (torch.zeros(1, 1), torch.ones(1)), True, 1)
+    flatness = Flatness(
+        torch.tensor([[0.2], [0.8]]), (torch.zeros(1, 1), torch.ones(1, 1)), True, 1
+    )
     network = make_network(members=1)
     with torch.no_grad():
         network.biases[-1][..., 0] = 0.5
@@ -131,6 +130,6 @@ def test_bad_penalties(options, message):
 def test_cost_of_a_known_gaussian():
     network = Network(1, Gaussian(), 1, (), "tanh", 1)
     z = torch.tensor([[[[0.5, math.log(0.2)]]]])
-    cost = posterior_cost(network, torch.zeros(1, 1, 1), z, torch.tensor([0.5]), torch.ones(1))
+    cost = posterior_cost(network, torch.zeros(1, 1, 1), z, torch.tensor([[0.5]]), torch.ones(1, 1))
     mass = math.erf(0.5 / 0.2 / math.sqrt(2))
     assert cost.item() == pytest.approx(math.log(0.2 * math.sqrt(2 * math.pi) * mass), rel=1e-5)

@@ -7,6 +7,8 @@ import torch
 import gridless as gl
 from gridless.basis import Gaussian
 from gridless.grid import Grid
+from gridless.network import Network
+from gridless.objective import log_prob_at
 from gridless.posterior import Posterior
 from gridless.toys import TwoObservables
 
@@ -17,7 +19,8 @@ def make(log_q=None):
     """Two events: a Gaussian at the middle, and one beyond the upper bound."""
     grid = Grid(np.zeros((0, 1)), np.array([BOUNDS]), ("mass",))
     z = torch.tensor([[[0.5, np.log(0.1)]], [[1.2, np.log(0.1)]]], dtype=torch.float64)
-    return Posterior(Gaussian(), torch.zeros(2, 1, dtype=torch.float64), z, grid, log_q)
+    network = Network(1, Gaussian(), 1, ())
+    return Posterior(network, torch.zeros(2, 1, dtype=torch.float64), z, grid, log_q)
 
 
 def test_normalised_in_the_units_of_theta():
@@ -66,23 +69,37 @@ def test_shapes_that_do_not_fit_say_the_cure():
 
 
 def test_an_ensemble_is_the_average_density(model_2d):
+    """Of densities normalised over the templates, as the objective asks; then divided by q."""
     x = TwoObservables().sample(0.4, 50, seed=1)
-    network = model_2d.network.double_copy()
-    with torch.no_grad():
+    values = torch.tensor([[0.3], [0.8]], dtype=torch.float64)
+    densities = []
+    for e in range(2):
+        network = model_2d.network.member(e).double_copy()
         log_c, z = network(network.standardise(torch.tensor(x)))
-    flat = [
-        np.exp(Posterior(network.basis, log_c[e], z[e], model_2d.grid, None).log_prob(0.3))
-        for e in range(2)
-    ]
-    q = model_2d.implied_prior
-    ratio = np.mean(flat, axis=0) / q(0.3)
-    whole = np.exp(model_2d.posterior(x).log_prob(0.3))
-    other = np.exp(model_2d.posterior(x).log_prob(0.8))
-    ratio_other = np.mean(
-        [
-            np.exp(Posterior(network.basis, log_c[e], z[e], model_2d.grid, None).log_prob(0.8))
-            for e in range(2)
-        ],
-        axis=0,
-    ) / q(0.8)
-    np.testing.assert_allclose(whole / other, ratio / ratio_other, rtol=1e-9)
+        at_values = torch.exp(log_prob_at(network, log_c, z, values))
+        at_templates = torch.exp(log_prob_at(network, log_c, z, network.templates))
+        densities.append((at_values / at_templates.mean(-1, keepdim=True))[0].detach().numpy())
+    ratio = np.mean(densities, axis=0) / model_2d.implied_prior([0.3, 0.8])
+    posterior = model_2d.posterior(x)
+    whole, other = np.exp(posterior.log_prob(0.3)), np.exp(posterior.log_prob(0.8))
+    np.testing.assert_allclose(whole / other, ratio[:, 0] / ratio[:, 1], rtol=1e-9)
+
+
+def test_two_parameters():
+    """A correlated Gaussian well inside the box: moments, samples and normalisation."""
+    grid = Grid(np.zeros((0, 2)), np.array([[0.0, 10.0], [-1.0, 1.0]]), ("a", "b"))
+    # y_1 = d_1 / 0.1, y_2 = (d_2 - d_1) / 0.1: both widths 0.1 and 0.1 sqrt 2, correlated.
+    z = torch.tensor([[[0.5, 0.5, np.log(0.1), np.log(0.1), -1.0]]], dtype=torch.float64)
+    network = Network(1, Gaussian(parameters=2), 1, ())
+    posterior = Posterior(network, torch.zeros(1, 1, dtype=torch.float64), z, grid, None)
+    np.testing.assert_allclose(posterior.mean, [[5, 0]], atol=0.02)
+    np.testing.assert_allclose(posterior.mode, [[5, 0]], atol=0.05)
+    draws = posterior.sample(40_000, seed=1)[:, 0]
+    np.testing.assert_allclose(draws.std(axis=0), [1, 0.2 * np.sqrt(2)], rtol=0.03)
+    assert np.corrcoef(draws.T)[0, 1] == pytest.approx(np.sqrt(0.5), abs=0.02)
+    a, b = np.meshgrid(np.linspace(0, 10, 201), np.linspace(-1, 1, 201), indexing="ij")
+    density = np.exp(posterior.log_prob(np.stack([a, b], -1)[..., None, :]))[..., 0]
+    total = np.trapezoid(np.trapezoid(density, b[0], axis=1), a[:, 0])
+    assert total == pytest.approx(1, abs=1e-3)
+    with pytest.raises(gl.InputError, match="holds 2 parameters"):
+        posterior.log_prob(0.5)

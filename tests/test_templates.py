@@ -36,7 +36,7 @@ def test_balanced_weights_make_the_templates_equal():
         ({"theta": [0.2, 0.2, 0.8, np.nan]}, "theta: column 'theta' is nan in row 3"),
         ({"theta": [0.2] * 4}, "at least two templates"),
         ({"theta": [0.2, 0.2, 0.8]}, "theta: 3 values for 4 events; give one value per event"),
-        ({"theta": np.zeros((4, 2)), "bounds": [(0, 1)] * 2}, "2 parameters; this version"),
+        ({"theta": np.zeros((4, 4)), "bounds": [(0, 1)] * 4}, "4 parameters; up to three"),
         ({"weights": [1, 1, 1, -1]}, "template theta = 0.75 has a total weight of 0; it must be"),
         ({"weights": [-2, 1, 1, 1]}, "template theta = 0.25 has a total weight of -1"),
         ({"weights": [1, 1]}, "weights: 2 values for 4 events"),

@@ -13,7 +13,7 @@ def make_trainer(training, validation, members=1):
     network = Network(1, Gaussian(0.05), 2, (16,), "tanh", members)
     network.initialise(generator)
     return Trainer(
-        network, training, validation, torch.tensor([0.25, 0.75]), "posterior", 0.0, generator
+        network, training, validation, torch.tensor([[0.25], [0.75]]), "posterior", 0.0, generator
     )
 
 
@@ -21,7 +21,7 @@ def make_events(count, seed, separation=1.0):
     generator = torch.Generator().manual_seed(seed)
     template = torch.randint(0, 2, (count,), generator=generator)
     x = separation * template[:, None] + torch.randn(count, 1, generator=generator)
-    return Events(x, template, torch.ones(count))
+    return Events(x, template, torch.ones(1, count))
 
 
 def nothing(_):

@@ -1,23 +1,27 @@
 """Basis densities: the shapes whose mixture is the posterior (sections 2 and 4 of the paper).
 
-Every component lives on the unit interval, `t = (theta - low) / (high - low)`, and is
-normalised there, so that bounds, units and Jacobians appear in one place only
-(`gridless.posterior`). A basis turns raw network outputs `z` into a log density of `t`:
+Every component lives on the unit interval, `t = (theta - low) / (high - low)`, or on the unit box
+of several parameters, and is normalised there, so that bounds, units and Jacobians appear in one
+place only (`gridless.posterior`). A basis turns raw network outputs `z` into a log density of `t`:
 
-    log B(t; z),   with   integral_0^1 B(t; z) dt = 1   for every z.
+    log B(t; z),   with   integral B(t; z) dt = 1   over the box for every z.
 """
 
 from abc import ABC, abstractmethod
+from functools import cache
+from itertools import product
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from gridless.errors import InputError
-from gridless.truncated import log_gaussian, log_logistic
+from gridless.truncated import gaussian_exponent, log_gaussian_integral, log_logistic
 
 # Widths from 1e-8 to 1e8 of the range; beyond, their squares overflow in float32.
 _LOG_WIDTH = 18.0
+# Gauss-Legendre nodes per parameter: with 1, 2 or 3 parameters.
+_NODES = {1: 64, 2: 24, 3: 12}
 
 
 class Basis(ABC):
@@ -27,14 +31,21 @@ class Basis(ABC):
     """What the basis is called in `fit(basis=...)` and in a saved model."""
     outputs: int
     """How many network outputs one component takes."""
+    parameters: int = 1
+    """How many parameters t has. One: t is a number; more: they are on the last axis of t."""
 
     def options(self) -> dict[str, float]:
         """The constructor's arguments, so that a saved model can be rebuilt."""
         return {}
 
     @classmethod
-    def for_spacing(cls, spacing: float) -> "Basis":  # noqa: ARG003
+    def for_spacing(cls, spacing: float, parameters: int = 1) -> "Basis":  # noqa: ARG003
         """The basis with options that suit templates `spacing` of the range apart."""
+        if parameters > 1:
+            raise InputError(
+                f"basis: {cls.name!r} is a density of one parameter, the templates have "
+                f"{parameters}; use 'gaussian' or 'exp_polynomial'"
+            )
         return cls()
 
     @abstractmethod
@@ -44,6 +55,20 @@ class Basis(ABC):
     @abstractmethod
     def log_prob(self, t: Tensor, z: Tensor) -> Tensor:
         """log B(t; z), normalised on [0, 1]; `t` broadcasts against `z` less its last axis."""
+
+    # log_prob in two parts, for bases where the second is expensive and not always needed.
+
+    def log_shape(self, t: Tensor, z: Tensor) -> Tensor:
+        """log B(t; z) + `log_integral(z)`."""
+        return self.log_prob(t, z)
+
+    def log_integral(self, z: Tensor) -> Tensor:
+        """What normalises `log_shape`: a term without t."""
+        return torch.zeros_like(z[..., 0])
+
+    def log_shape_at(self, t: Tensor, z: Tensor) -> Tensor:
+        """`log_shape` of every component at each of the values t: (..., values, components)."""
+        return self.log_shape(t.unsqueeze(1), z.unsqueeze(-3))
 
 
 def basis_kind(name: str) -> type[Basis]:
@@ -62,6 +87,21 @@ def _subclasses(kind: type[Basis]) -> list[type[Basis]]:
     return [k for k in direct if hasattr(k, "name")] + [g for k in direct for g in _subclasses(k)]
 
 
+@cache
+def _quadrature(parameters: int) -> tuple[Tensor, Tensor]:
+    """Nodes (nodes, parameters) and log weights of Gauss-Legendre on the unit box."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES[parameters])
+    points = np.array(list(product(0.5 + 0.5 * nodes, repeat=parameters)))
+    total = np.array([np.prod(w) for w in product(weights / 2, repeat=parameters)])
+    return torch.as_tensor(points), torch.as_tensor(np.log(total))
+
+
+def _check_parameters(parameters: int) -> int:
+    if parameters not in _NODES:
+        raise InputError(f"parameters: {parameters}; give 1, 2 or 3")
+    return int(parameters)
+
+
 class _LocationScale(Basis):
     """Components with a mean z_0 and a width = floor + exp(z_1), in units of the range.
 
@@ -76,7 +116,8 @@ class _LocationScale(Basis):
         self.floor = float(floor)
 
     @classmethod
-    def for_spacing(cls, spacing: float) -> Basis:
+    def for_spacing(cls, spacing: float, parameters: int = 1) -> Basis:
+        super().for_spacing(spacing, parameters)
         return cls(floor=min(0.5 * spacing, 0.25))
 
     def options(self) -> dict[str, float]:
@@ -88,16 +129,63 @@ class _LocationScale(Basis):
 
     def mean_width(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and width of the component before truncation, in units of the range."""
-        return z[..., 0], self.floor + torch.exp(z[..., 1].clamp(-_LOG_WIDTH, _LOG_WIDTH))
+        return z[..., 0], self._width(z[..., 1])
+
+    def _width(self, z: Tensor) -> Tensor:
+        return self.floor + torch.exp(z.clamp(-_LOG_WIDTH, _LOG_WIDTH))
 
 
 class Gaussian(_LocationScale):
-    """Gaussian truncated to the range; outputs: its mean and the log of its width."""
+    """Gaussian truncated to the range; outputs: its mean and the log of its width.
+
+    With P parameters: exp(-y^2 / 2), y_p = (d_p + sum_{r<p} a_pr d_r) / width_p, d = t - mean;
+    outputs: the P means, the P logs of the widths and the P (P - 1) / 2 slopes a that correlate.
+    """
 
     name = "gaussian"
 
+    def __init__(self, floor: float = 0.0, parameters: int = 1) -> None:
+        super().__init__(floor)
+        self.parameters = _check_parameters(parameters)
+        self.outputs = 2 * parameters + parameters * (parameters - 1) // 2
+
+    @classmethod
+    def for_spacing(cls, spacing: float, parameters: int = 1) -> Basis:
+        return cls(floor=min(0.5 * spacing, 0.25), parameters=parameters)
+
+    def options(self) -> dict[str, float]:
+        return {"floor": self.floor, "parameters": self.parameters}
+
+    def start(self, components: int) -> Tensor:
+        if self.parameters == 1:
+            return super().start(components)
+        start = torch.zeros(components, self.outputs)
+        start[:, : self.parameters] = ((torch.arange(components) + 0.5) / components).unsqueeze(-1)
+        return start
+
     def log_prob(self, t: Tensor, z: Tensor) -> Tensor:
-        return log_gaussian(t, *self.mean_width(z))
+        return self.log_shape(t, z) - self.log_integral(z)
+
+    def log_integral(self, z: Tensor) -> Tensor:
+        if self.parameters == 1:
+            return log_gaussian_integral(*self.mean_width(z))
+        nodes, log_weights = (v.to(z) for v in _quadrature(self.parameters))
+        return torch.logsumexp(self.log_shape(nodes, z.unsqueeze(-2)) + log_weights, dim=-1)
+
+    def log_shape(self, t: Tensor, z: Tensor) -> Tensor:
+        count = self.parameters
+        if count == 1:
+            return gaussian_exponent(t, *self.mean_width(z))
+        d = t - z[..., :count]
+        width = self._width(z[..., count : 2 * count])
+        exponent, slope = torch.zeros_like(d[..., 0] + z[..., 0]), 2 * count
+        for p in range(count):
+            y = d[..., p]
+            for r in range(p):
+                y = y + z[..., slope] * d[..., r]
+                slope += 1
+            exponent = exponent - 0.5 * (y / width[..., p]) ** 2
+        return exponent
 
 
 class Logistic(_LocationScale):
@@ -112,48 +200,69 @@ class Logistic(_LocationScale):
 class ExpPolynomial(Basis):
     """Exponential of a polynomial: log B = sum_k c_k P_k(2t - 1) - log(integral), k = 1..degree.
 
-    P_k are Legendre polynomials and c_k = l_k tanh(z_k / l_k), where the limits l_k keep every
-    structure wider than `floor`: then 64 Gauss-Legendre nodes give the integral exactly. Flat for
-    z = 0, of either curvature, and smooth in its outputs everywhere.
+    P_k are Legendre polynomials (with several parameters their products of total degree k) and
+    c_k = l_k tanh(z_k / l_k), where the limits l_k keep every structure wider than `floor`: then
+    Gauss-Legendre gives the integral exactly. Flat for z = 0, of either curvature, and smooth in
+    its outputs everywhere.
     """
 
     name = "exp_polynomial"
 
-    def __init__(self, degree: int = 2, floor: float = 0.05) -> None:
+    def __init__(self, degree: int = 2, floor: float = 0.05, parameters: int = 1) -> None:
         if not 1 <= degree <= 8:
             raise InputError(f"degree: {degree}; give a whole number from 1 to 8 (2 suits most)")
         if not 0.02 <= floor < 1:
             raise InputError(f"floor: {floor} of the range; give a number from 0.02 to below 1")
         self.degree, self.floor = int(degree), float(floor)
-        self.outputs = self.degree
-        k = np.arange(1, self.degree + 1)
+        self.parameters = _check_parameters(parameters)
+        every = product(range(self.degree + 1), repeat=self.parameters)
+        self._powers = np.array(sorted((p for p in every if 0 < sum(p) <= degree), key=sum))
+        self.outputs = len(self._powers)
         # |P_k''| <= (k-1)k(k+1)(k+2)/8 bounds the curvature by (2 floor)^-2 for each term; the
         # linear term may be as steep as a Gaussian of that width centred on a bound.
-        bend = np.maximum((k - 1) * k * (k + 1) * (k + 2) / 8, 1)
+        k = self._powers
+        bend = np.maximum((k - 1) * k * (k + 1) * (k + 2) / 8, 1).prod(axis=1)
         self._limits = torch.as_tensor((2 * self.floor) ** -2 / bend)
-        nodes, weights = np.polynomial.legendre.leggauss(64)
-        self._at_nodes = torch.as_tensor(np.polynomial.legendre.legvander(nodes, degree)[:, 1:])
-        self._log_weights = torch.as_tensor(np.log(weights / 2))
 
     @classmethod
-    def for_spacing(cls, spacing: float) -> Basis:
-        return cls(floor=min(max(0.5 * spacing, 0.02), 0.25))
+    def for_spacing(cls, spacing: float, parameters: int = 1) -> Basis:
+        degree = 2 if parameters == 1 else 3
+        return cls(degree, min(max(0.5 * spacing, 0.02), 0.25), parameters)
 
     def options(self) -> dict[str, float]:
-        return {"degree": self.degree, "floor": self.floor}
+        return {"degree": self.degree, "floor": self.floor, "parameters": self.parameters}
 
     def start(self, components: int) -> Tensor:
-        start = torch.zeros(components, self.degree)
+        start = torch.zeros(components, self.outputs)
         start[:, 0] = torch.linspace(-1, 1, components) if components > 1 else 0.0
         return start
 
     def log_prob(self, t: Tensor, z: Tensor) -> Tensor:
+        return self.log_shape(t, z) - self.log_integral(z)
+
+    def log_integral(self, z: Tensor) -> Tensor:
+        nodes, log_weights = (v.to(z) for v in _quadrature(self.parameters))
+        at_nodes = self._coefficients(z) @ self._terms(nodes).T
+        return torch.logsumexp(at_nodes + log_weights, dim=-1)
+
+    def log_shape(self, t: Tensor, z: Tensor) -> Tensor:
+        t = t.unsqueeze(-1) if self.parameters == 1 else t
+        return (self._coefficients(z) * self._terms(t)).sum(-1)
+
+    def log_shape_at(self, t: Tensor, z: Tensor) -> Tensor:
+        t = t.unsqueeze(-1) if self.parameters == 1 else t
+        return (self._coefficients(z) @ self._terms(t).T).transpose(-1, -2)
+
+    def _coefficients(self, z: Tensor) -> Tensor:
         limits = self._limits.to(z)
-        c = limits * torch.tanh(z / limits)
+        return limits * torch.tanh(z / limits)
+
+    def _terms(self, t: Tensor) -> Tensor:
+        """The products of Legendre polynomials at t (..., parameters): (..., outputs)."""
         u = 2 * t - 1
-        polynomial, before, p = 0.0 * u, torch.ones_like(u), u
-        for k in range(1, self.degree + 1):
-            polynomial = polynomial + c[..., k - 1] * p
-            before, p = p, ((2 * k + 1) * u * p - k * before) / (k + 1)
-        log_integral = torch.logsumexp(c @ self._at_nodes.to(z).T + self._log_weights.to(z), dim=-1)
-        return polynomial - log_integral
+        legendre = [torch.ones_like(u), u]
+        for k in range(1, self.degree):
+            legendre.append(((2 * k + 1) * u * legendre[k] - k * legendre[k - 1]) / (k + 1))
+        table = torch.stack(legendre, dim=-1)
+        columns = [table[..., p, self._powers[:, p]] for p in range(self.parameters)]
+        return torch.stack(columns).prod(dim=0)

@@ -15,54 +15,102 @@ from gridless.templates import Templates
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Samples = Templates | Mapping[float, Any] | Iterable[tuple[float, Any]]
+Samples = Templates | Mapping[Any, Any] | Iterable[tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
 class Closure:
-    """True and estimated theta of each sample; prints as a table."""
+    """True and estimated theta of each sample; prints as a table.
 
-    true: Array
+    With one parameter `true`, `value`, `pull` have one number per sample, `interval` two; with
+    several they have a further axis of parameters.
+    """
+
+    truth: Array
     estimates: tuple[Estimate, ...]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return self.estimates[0].parameters
+
+    @property
+    def true(self) -> Array:
+        """The true theta of each sample."""
+        return self._plain(self.truth)
 
     @property
     def value(self) -> Array:
         """The estimated theta of each sample."""
-        return np.array([estimate.value for estimate in self.estimates])
+        return self._plain(self._values)
 
     @property
     def interval(self) -> Array:
         """(low, high) of each sample."""
-        return np.array([estimate.interval for estimate in self.estimates])
+        ends = np.array([estimate.intervals for estimate in self.estimates])
+        return ends[:, 0] if len(self.parameters) == 1 else ends
 
     @property
-    def pull(self) -> Array:
-        """(estimated - true) over the error on the side of the true value.
+    def error(self) -> Array:
+        """The error of each sample on the side of the true value, both uncertainties together.
 
         Where a bound cuts the interval short on that side, the error of the other side is taken.
         """
-        sides = np.abs(self.interval.T - self.value)
-        cut = np.array([estimate.cut for estimate in self.estimates]).T
-        sides = np.where(cut & ~cut[::-1], sides[::-1], sides)
-        error = np.where(self.value > self.true, *sides)
-        return np.asarray((self.value - self.true) / error)
+        return self._plain(self._errors)
+
+    @property
+    def pull(self) -> Array:
+        """(estimated - true) / error."""
+        return self._plain((self._values - self.truth) / self._errors)
 
     @property
     def chi2(self) -> float:
-        """Sum of the squared pulls."""
-        return float((self.pull**2).sum())
+        """Sum of the squared pulls; with several parameters, with their correlations."""
+        pulls = (self._values - self.truth) / self._errors
+        total = 0.0
+        for pull, estimate in zip(pulls, self.estimates, strict=True):
+            total += float(pull @ np.linalg.solve(estimate.correlation, pull))
+        return total
 
     @property
     def dof(self) -> int:
-        """Number of samples: nothing is fitted."""
-        return len(self.true)
+        """Number of estimated values: nothing is fitted."""
+        return int(self.truth.size)
+
+    @property
+    def lines(self) -> tuple[tuple[float, float], ...]:
+        """Slope and intercept of estimated against true theta of each parameter, weighted by the
+        errors."""
+        errors = np.array([estimate.errors for estimate in self.estimates])
+        fits = [
+            np.polyfit(self.truth[:, p], self._values[:, p], 1, w=1 / errors[:, p])
+            for p in range(len(self.parameters))
+        ]
+        return tuple((float(slope), float(intercept)) for slope, intercept in fits)
 
     @property
     def line(self) -> tuple[float, float]:
-        """Slope and intercept of estimated against true theta, weighted by the errors."""
-        errors = np.array([estimate.error for estimate in self.estimates])
-        slope, intercept = np.polyfit(self.true, self.value, 1, w=1 / errors)
-        return float(slope), float(intercept)
+        """Slope and intercept of the (first) parameter."""
+        return self.lines[0]
+
+    @property
+    def _values(self) -> Array:
+        return np.array([estimate.values for estimate in self.estimates])
+
+    @property
+    def _errors(self) -> Array:
+        ends = np.array([estimate.intervals for estimate in self.estimates])
+        sides = np.abs(ends - self._values[..., None])
+        cut = np.array([estimate.cuts for estimate in self.estimates])
+        sides = np.where(cut & ~cut[..., ::-1], sides[..., ::-1], sides)
+        error = np.where(self._values > self.truth, sides[..., 0], sides[..., 1])
+        simulation = [
+            e.errors_simulation for e in self.estimates if e.errors_simulation is not None
+        ]
+        return np.hypot(error, simulation) if len(simulation) == len(error) else error
+
+    def _plain(self, values: Array) -> Array:
+        return values[:, 0] if len(self.parameters) == 1 else values
 
     def figure(self) -> "Figure":
         """Estimated against true theta with the pulls below, as a matplotlib figure."""
@@ -71,22 +119,29 @@ class Closure:
         return draw_closure(self)
 
     def __str__(self) -> str:
-        name = self.estimates[0].parameter
-        lines = [f"{'true ' + name:>12} {'estimated':>10} {'interval':>20} {'pull':>6}"]
-        for true, estimate, pull in zip(self.true, self.estimates, self.pull, strict=True):
-            low, high = estimate.interval
-            mark = "" if estimate.valid else "  at a bound"
-            lines.append(
-                f"{true:12.4f} {estimate.value:10.4f} {low:9.4f} {high:10.4f} {pull:6.2f}{mark}"
-            )
-        slope, intercept = self.line
-        lines.append(
-            f"slope {slope:.4f}, intercept {intercept:.4f}, "
-            f"chi2/dof = {self.chi2:.1f}/{self.dof} = {self.chi2 / self.dof:.2f}"
-        )
-        return "\n".join(lines)
+        tables = [self._table(p) for p in range(len(self.parameters))]
+        total = f"chi2/dof = {self.chi2:.1f}/{self.dof} = {self.chi2 / self.dof:.2f}"
+        if len(tables) == 1:
+            return f"{tables[0]}, {total}"
+        return "\n\n".join([*tables, total])
 
     __repr__ = __str__
+
+    def _table(self, p: int) -> str:
+        """One parameter's rows."""
+        head = f"{'true ' + self.parameters[p]:>12} {'estimated':>10} {'interval':>20}"
+        simulated = all(estimate.simulation is not None for estimate in self.estimates)
+        lines = [f"{head} {'simulation':>11} {'pull':>6}" if simulated else f"{head} {'pull':>6}"]
+        pulls = ((self._values - self.truth) / self._errors)[:, p]
+        for true, estimate, pull in zip(self.truth[:, p], self.estimates, pulls, strict=True):
+            low, high = estimate.intervals[p]
+            row = f"{true:12.4f} {estimate.values[p]:10.4f} {low:9.4f} {high:10.4f}"
+            if estimate.errors_simulation is not None and simulated:
+                row += f" {estimate.errors_simulation[p]:11.4f}"
+            mark = "" if estimate.valid else "  at a bound"
+            lines.append(f"{row} {pull:6.2f}{mark}")
+        slope, intercept = self.lines[p]
+        return "\n".join([*lines, f"slope {slope:.4f}, intercept {intercept:.4f}"])
 
     def _repr_html_(self) -> str:
         return f"<pre>{self}</pre>"
@@ -95,19 +150,35 @@ class Closure:
 def closure(model: Model, samples: Samples) -> Closure:
     """Estimate theta of each sample and compare it with the truth.
 
-    `samples` are Templates, a mapping from the true theta to the events, or pairs of the two.
+    `samples` are Templates, a mapping from the true theta to the events, or pairs of the two; with
+    several parameters the true theta is a tuple.
     """
-    pairs = [(float(true), x) for true, x in _pairs(samples)]
+    pairs = [(np.atleast_1d(np.asarray(true, float)), x) for true, x in _pairs(samples)]
     if len(pairs) < 2:
         raise InputError(f"samples: {len(pairs)} sample(s); give at least two values of theta")
-    estimates = tuple(model.likelihood(x).maximum() for _, x in pairs)
+    count = len(model.grid.parameters)
+    for true, _ in pairs:
+        if true.shape != (count,):
+            names = ", ".join(model.grid.parameters)
+            raise InputError(f"samples: a true value {true.tolist()}; give {names} of each sample")
+    estimates = tuple(_likelihood(model, x).maximum() for _, x in pairs)
     return Closure(np.array([true for true, _ in pairs]), estimates)
 
 
-def _pairs(samples: Samples) -> Iterable[tuple[float, Any]]:
+def _likelihood(model: Model, events: Any) -> Any:
+    """The likelihood of a sample: its events, or a pair of events and weights."""
+    x, weights = events if isinstance(events, tuple) else (events, None)
+    return model.likelihood(x, weights)
+
+
+def _pairs(samples: Samples) -> Iterable[tuple[Any, Any]]:
     if isinstance(samples, Mapping):
         return samples.items()
     if isinstance(samples, Templates):
-        values = samples.grid.values[:, 0]
-        return [(v, samples.x[samples.template == k]) for k, v in enumerate(values)]
+        pairs = []
+        for k, theta in enumerate(samples.grid.values):
+            own = samples.template == k
+            weights = None if samples.weights is None else samples.weights[own]
+            pairs.append((theta, (samples.x[own], weights)))
+        return pairs
     return samples

@@ -60,33 +60,56 @@ def symbol(name: str) -> str:
 
 
 def draw_closure(closure: Closure) -> Figure:
-    """Estimated against true theta with the intervals, and the pulls below."""
+    """Estimated against true theta with the intervals, and the pulls below, for each parameter."""
     with style():
         from matplotlib.figure import Figure
 
-        name = symbol(closure.estimates[0].parameter)
-        figure = Figure(figsize=(5.2, 5.6))
-        top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-        ends = np.array(closure.estimates[0].bounds)
-        errors = np.abs(closure.interval.T - closure.value)
-        top.plot(ends, ends, color=GREY, lw=1, label="estimated = true")
-        top.errorbar(closure.true, closure.value, errors, fmt="o", ms=4, color=BLUE, capsize=2)
-        slope, _ = closure.line
-        top.text(
-            0.05,
-            0.93,
-            f"slope {slope:.3f}\n$\\chi^2$/dof = {closure.chi2:.1f} / {closure.dof}",
-            transform=top.transAxes,
-            va="top",
-        )
-        top.set(ylabel=f"estimated {name}", xlim=ends, ylim=ends)
-        top.legend(loc="lower right")
-        bottom.axhspan(-1, 1, color=GREY, alpha=0.2, lw=0)
-        bottom.axhline(0, color=GREY, lw=1)
-        bottom.plot(closure.true, closure.pull, "o", ms=4, color=BLUE)
-        reach = max(3.5, 1.15 * float(np.abs(closure.pull).max()))
-        bottom.set(xlabel=f"true {name}", ylabel="pull", ylim=(-reach, reach))
+        count = len(closure.parameters)
+        figure = Figure(figsize=(5.2 * count, 5.6))
+        panels = figure.subplots(2, count, sharex="col", height_ratios=(3, 1), squeeze=False)
+        shape = (len(closure.truth), count)
+        values, pulls = closure.value.reshape(shape), closure.pull.reshape(shape)
+        intervals = closure.interval.reshape(*shape, 2)
+        total = f"$\\chi^2$/dof = {closure.chi2:.1f} / {closure.dof}"
+        for p, (top, bottom) in enumerate(panels.T):
+            name, true = symbol(closure.parameters[p]), closure.truth[:, p]
+            ends = closure.estimates[0].limits[p]
+            errors = np.abs(intervals[:, p].T - values[:, p])
+            top.plot(ends, ends, color=GREY, lw=1, label="estimated = true")
+            top.errorbar(true, values[:, p], errors, fmt="o", ms=4, color=BLUE, capsize=2)
+            text = f"slope {closure.lines[p][0]:.3f}" + (f"\n{total}" if p == 0 else "")
+            top.text(0.05, 0.93, text, transform=top.transAxes, va="top")
+            top.set(ylabel=f"estimated {name}", xlim=ends, ylim=ends)
+            top.legend(loc="lower right")
+            bottom.axhspan(-1, 1, color=GREY, alpha=0.2, lw=0)
+            bottom.axhline(0, color=GREY, lw=1)
+            bottom.plot(true, pulls[:, p], "o", ms=4, color=BLUE)
+            reach = max(3.5, 1.15 * float(np.abs(pulls[:, p]).max()))
+            bottom.set(xlabel=f"true {name}", ylabel="pull", ylim=(-reach, reach))
         figure.align_ylabels()
+        return figure
+
+
+def draw_contours(
+    likelihood: Likelihood, first: str, second: str, true: tuple[float, float] | None = None
+) -> Figure:
+    """The 68 and 95 percent contours of two parameters, others at their best."""
+    with style():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(5.2, 4.6))
+        axes = figure.subplots()
+        for level, label, alpha in ((0.95, "95 %", 0.15), (0.6827, "68 %", 0.3)):
+            curve = likelihood.contour(first, second, level)
+            axes.fill(*curve.T, color=BLUE, alpha=alpha, lw=0, label=label)
+            axes.plot(*curve.T, color=BLUE, lw=1)
+        estimate = likelihood.maximum()
+        best = [estimate.values[estimate.parameters.index(name)] for name in (first, second)]
+        axes.plot(*best, "+", ms=10, color=BLUE, label="estimate")
+        if true is not None:
+            axes.plot(*true, "*", ms=10, color=RED, label="true value")
+        axes.set(xlabel=symbol(first), ylabel=symbol(second))
+        axes.legend()
         return figure
 
 

@@ -2,19 +2,25 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import product
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from gridless.arrays import Array
 from gridless.basis import Basis, basis_kind
 from gridless.errors import InputError
+from gridless.grid import Grid
 from gridless.model import PRIORS, Model
 from gridless.network import Network
 from gridless.objective import OBJECTIVES, Flatness, Penalty, histogram_density
 from gridless.prior import implied_prior
+from gridless.simulation import replicate
 from gridless.templates import Templates
 from gridless.training import Events, Schedule, Trainer, train
+from gridless.trust import make_cells
 
 # Points of the events that stand for all of them between two anchors of the penalty.
 _REFERENCE = 4096
@@ -23,7 +29,7 @@ _STEPS = 500
 
 def fit(
     templates: Templates,
-    basis: str | Basis = "gaussian",
+    basis: str | Basis | None = None,
     components: int = 1,
     hidden: int | Sequence[int] = (16,),
     activation: str = "tanh",
@@ -35,7 +41,8 @@ def fit(
     epochs: int | None = None,
     batch: int | None = None,
     rate: float = 0.03,
-    ridge: float = 3.0,
+    ridge: float = 10.0,
+    replicas: int = 32,
     seed: int = 0,
 ) -> Model:
     """Train a mixture density network on templates and return it as a model.
@@ -46,7 +53,8 @@ def fit(
         The simulated events.
     basis, components
         The shape of the components ("gaussian", "logistic", "exp_polynomial", or a `Basis`) and
-        their number. Named bases are kept at least half as wide as the gap between templates.
+        their number. Named bases are kept at least half as wide as the gap between templates. By
+        default "gaussian" for one parameter, "exp_polynomial" for several.
     hidden, activation
         Units of the hidden layer, or of each of several, and "tanh", "silu" or "relu".
     objective
@@ -60,13 +68,17 @@ def fit(
     ensemble
         Networks trained side by side from different starts and averaged as densities.
     validation
-        Share of the events kept out of the training to choose the best epoch.
+        Share of the events kept out of the training to judge it by. Each member of an ensemble
+        keeps out its own, over which its implied prior is then taken.
     epochs, batch, rate
         Passes over the events, events per step and highest learning rate; the first two are by
         default chosen for some five hundred steps. Networks of up to 2,000 parameters then take a
         few Newton steps on all events.
     ridge
         Inverse square of the width of a normal prior on the weights of the layers.
+    replicas
+        Bootstrap replicas of the templates that give the uncertainty from finite simulation; 0 for
+        none.
     seed
         Fixes everything random.
     """
@@ -74,6 +86,8 @@ def fit(
     _check_choice("prior", prior, PRIORS)
     _check_least("components", components, 1)
     _check_least("ensemble", ensemble, 1)
+    if replicas:
+        _check_least("replicas", replicas, 2)
     hidden = (hidden,) if isinstance(hidden, int) else tuple(hidden)
     for units in hidden:
         _check_least("hidden", units, 1)
@@ -82,30 +96,45 @@ def fit(
     if not rate > 0:
         raise InputError(f"rate: {rate}; give a positive learning rate, such as 0.03")
     if ridge < 0:
-        raise InputError(f"ridge: {ridge}; give 0 for none, or a positive number such as 3")
+        raise InputError(f"ridge: {ridge}; give 0 for none, or a positive number such as 10")
     if penalty is not None and objective != "penalty":
         raise InputError(f'penalty: given for objective="{objective}"; set objective="penalty"')
     grid = templates.grid
-    shape = basis if isinstance(basis, Basis) else basis_kind(basis).for_spacing(grid.spacing)
+    kind = _basis(basis, grid)
+    t = torch.as_tensor(grid.unit, dtype=torch.float32)
 
     generator = torch.Generator().manual_seed(seed)
-    network = Network(templates.x.shape[1], shape, components, hidden, activation, ensemble)
+    network = Network(
+        templates.x.shape[1],
+        kind,
+        components,
+        hidden,
+        activation,
+        ensemble,
+        t if objective == "template" else None,
+    )
     network.initialise(generator)
-    held_out = max(1, round(validation * len(templates)))
-    _check_size(network, len(templates) - held_out)
+    folds = max(ensemble, round(1 / validation))
+    _check_size(network, len(templates) * (folds - 1) // folds)
 
     events = _prepare(templates, network)
-    order = torch.randperm(len(events), generator=generator)
-    training, held = events[order[held_out:]], events[order[:held_out]]
+    fold = _folds(templates, folds, generator)
+    training, held = _split(events, fold, ensemble, generator)
     flatness = None
     if objective == "penalty":
         flatness = _flatness(penalty or Penalty(), templates, network, training)
     schedule = _schedule(len(training), epochs, batch, rate)
-    t = torch.as_tensor(grid.unit[:, 0], dtype=torch.float32)
     trainer = Trainer(network, training, held, t, objective, ridge, generator)
-    history = train(trainer, schedule, flatness, penalty.strength if penalty else None)
+    history, strength = train(trainer, schedule, flatness, penalty.strength if penalty else None)
 
-    q = implied_prior(network, templates.x, templates.balanced_weights(), grid)
+    samples = _samples(templates, fold, ensemble)
+    q = implied_prior(network, samples, grid)
+    shape = q.log_q.shape
+    copies = None
+    if replicas:
+        unseen = held if ensemble > 1 else None
+        copies = replicate(trainer, unseen, flatness, strength, replicas, shape)
+    cells = make_cells(network, templates.x, templates.balanced_weights(), shape)
     options = {
         "objective": objective,
         "penalty": asdict(penalty) if penalty is not None else None,
@@ -115,32 +144,109 @@ def fit(
         "rate": rate,
         "ridge": ridge,
         "seed": seed,
+        # In units of log likelihood, over the held-out events: none means nothing was learnt.
+        "gain": float(-(trainer.mean_cost(held) * held.effective).sum()),
     }
-    return Model(network, grid, templates.observables, prior, q, options, tuple(history))
+    return Model(
+        network, grid, templates.observables, prior, q, copies, cells, options, tuple(history)
+    )
 
 
 def _prepare(templates: Templates, network: Network) -> Events:
     """Set the network's standardisation from the templates and apply it to them."""
-    weights = templates.balanced_weights()
-    mean = np.average(templates.x, axis=0, weights=weights)
-    # The variance of the plain sample: with negative weights the weighted one may not be positive.
-    scale = templates.x.std(axis=0)
-    scale[scale == 0] = 1
-    network.mean, network.scale = (torch.as_tensor(v, dtype=torch.float32) for v in (mean, scale))
+    transformation = input_transformation(templates.x)
+    network.mean, network.scale, network.bend = (
+        torch.as_tensor(v, dtype=torch.float32) for v in transformation
+    )
     x = network.standardise(torch.as_tensor(templates.x)).float()
-    return Events(x, torch.as_tensor(templates.template), torch.as_tensor(weights).float())
+    weights = torch.as_tensor(templates.balanced_weights()).float().unsqueeze(0)
+    return Events(x, torch.as_tensor(templates.template), weights)
+
+
+def input_transformation(x: Array) -> tuple[Array, Array, Array]:
+    """Centre, scale and bend of each observable: (x - centre) / scale, bent in if its tails are
+    heavier than a network can be expected to take in.
+
+    Mean and standard deviation where those describe the sample; where they do not, since one event
+    in a thousand lies beyond ten times what holds the middle 68 percent, median and half the width
+    of the middle 68 percent, and y -> asinh(y), which grows as a logarithm.
+    """
+    sample = x[:: max(1, len(x) // 100_000)]
+    low, median, high = np.quantile(sample, [0.1587, 0.5, 0.8413], axis=0)
+    half = 0.5 * (high - low)
+    far = np.quantile(np.abs(sample - median), 0.999, axis=0)
+    heavy = (far > 10 * half) & (half > 0)
+    mean, scale = x.mean(axis=0), x.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    return np.where(heavy, median, mean), np.where(heavy, half, scale), heavy.astype(float)
+
+
+def _folds(templates: Templates, folds: int, generator: torch.Generator) -> Tensor:
+    """Which of the folds an event is in: of every template an equal share, at random."""
+    order = torch.randperm(len(templates), generator=generator)
+    order = order[torch.argsort(torch.as_tensor(templates.template)[order], stable=True)]
+    fold = torch.empty_like(order)
+    fold[order] = torch.arange(len(order)) % folds
+    return fold
+
+
+def _split(
+    events: Events, fold: Tensor, ensemble: int, generator: torch.Generator
+) -> tuple[Events, Events]:
+    """Training and held-out events in random order: member e does not see fold e."""
+    order = torch.randperm(len(events), generator=generator)
+    events, fold = events[order], fold[order]
+    if ensemble == 1:
+        return events[fold != 0], events[fold == 0]
+    held = fold == torch.arange(ensemble).unsqueeze(-1)
+    some = fold < ensemble
+    return (
+        replace(events, weights=events.weights * ~held),
+        replace(events, weights=events.weights * held)[some],
+    )
+
+
+def _samples(templates: Templates, fold: Tensor, ensemble: int) -> list[tuple[Array, Array]]:
+    """Events (x, weights) over which each member's implied prior is taken: those that it has not
+    seen or, for a single network, all."""
+    weights = templates.balanced_weights()
+    if ensemble == 1:
+        return [(templates.x, weights)]
+    held = [(fold == e).numpy() for e in range(ensemble)]
+    return [(templates.x[which], weights[which]) for which in held]
+
+
+def _basis(basis: str | Basis | None, grid: Grid) -> Basis:
+    """The basis that was asked for, suited to the grid."""
+    parameters = len(grid.parameters)
+    if basis is None:
+        basis = "gaussian" if parameters == 1 else "exp_polynomial"
+    if isinstance(basis, str):
+        return basis_kind(basis).for_spacing(grid.spacing, parameters)
+    if basis.parameters != parameters:
+        raise InputError(
+            f"basis: one of {basis.parameters} parameter(s) for templates of {parameters}; "
+            f"make it with parameters={parameters}, or give its name"
+        )
+    return basis
 
 
 def _flatness(penalty: Penalty, templates: Templates, network: Network, events: Events) -> Flatness:
     """The penalty's S on the values and with the density that the user chose."""
     grid = templates.grid
-    low, high = grid.bounds[0]
-    at = np.linspace(low, high, 7) if penalty.at is None else np.asarray(penalty.at, float)
-    if ((at < low) | (at > high)).any():
-        raise InputError(f"penalty: at has values outside the bounds {low:g} to {high:g}")
-    t = torch.as_tensor(grid.to_unit(at[:, None])[:, 0], dtype=torch.float32)
+    parameters = len(grid.parameters)
+    if penalty.at is None:
+        axis = np.linspace(0, 1, 7 if parameters == 1 else 5)
+        at = grid.from_unit(np.array(list(product(axis, repeat=parameters))))
+    else:
+        at = np.asarray(penalty.at, float).reshape(len(penalty.at), -1)
+    if at.shape[1] != parameters:
+        raise InputError(f"penalty: at has {at.shape[1]} parameter(s); the templates {parameters}")
+    if ((at < grid.bounds[:, 0]) | (at > grid.bounds[:, 1])).any():
+        raise InputError(f"penalty: at has values outside the bounds of {grid.describe()}")
+    t = torch.as_tensor(grid.to_unit(at), dtype=torch.float32)
     if penalty.density == "events":
-        reference = events.x[:_REFERENCE], events.weights[:_REFERENCE]
+        reference = events.x[:_REFERENCE], events.weights[:, :_REFERENCE]
         return Flatness(t, reference, len(events) <= _REFERENCE, network.members)
     if events.x.shape[1] > 3:
         raise InputError(
@@ -148,11 +254,11 @@ def _flatness(penalty: Penalty, templates: Templates, network: Network, events: 
             'use density="events"'
         )
     centres, content = histogram_density(
-        events.x.double().numpy(), events.weights.double().numpy(), penalty.bins
+        events.x.double().numpy(), events.weights.double().mean(0).numpy(), penalty.bins
     )
     return Flatness(
         t,
-        (torch.as_tensor(centres).float(), torch.as_tensor(content).float()),
+        (torch.as_tensor(centres).float(), torch.as_tensor(content).float().unsqueeze(0)),
         True,
         network.members,
     )

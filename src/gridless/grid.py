@@ -53,8 +53,18 @@ class Grid:
 
     @property
     def spacing(self) -> float:
-        """The widest gap between neighbouring templates in units of the range (one parameter)."""
-        return float(np.diff(np.sort(self.unit[:, 0])).max())
+        """The gap between neighbouring templates in units of the range: the widest for one
+        parameter, that of a full grid of as many for several."""
+        if len(self.parameters) == 1:
+            return float(np.diff(np.sort(self.unit[:, 0])).max())
+        return float(len(self) ** (-1 / len(self.parameters)))
+
+    def describe(self) -> str:
+        """`theta in [0, 1]`: the parameters with their bounds."""
+        return ", ".join(
+            f"{name} in [{low:g}, {high:g}]"
+            for name, (low, high) in zip(self.parameters, self.bounds, strict=True)
+        )
 
     def label(self, template: int) -> str:
         """`theta = 0.05`: how messages name a template."""

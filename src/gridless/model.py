@@ -1,6 +1,8 @@
 """The model: a trained network that gives posteriors and likelihoods of any events."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,22 +11,28 @@ import numpy as np
 from gridless import chebyshev
 from gridless.arrays import Array, as_table, as_weights
 from gridless.errors import InputError
-from gridless.evaluation import approximate_sum, outputs, sum_over_events
+from gridless.estimate import Caveat
+from gridless.evaluation import approximate_curve, log_density, outputs, sum_over_events
 from gridless.grid import Grid
-from gridless.likelihood import Likelihood
+from gridless.likelihood import Curves, Likelihood
 from gridless.network import Network
 from gridless.posterior import Posterior
 from gridless.prior import ImpliedPrior
+from gridless.simulation import Replicas
 from gridless.training import Epoch
+from gridless.trust import Cells, Trust
 
 PRIORS = ("flat", "divide")
+# Units of log likelihood on held-out events, and of log q, beyond which a model is suspect.
+_LEAST_GAIN, _COLLAPSED, _LARGE_PRIOR = 3.0, 0.1, 0.5
 
 
 @dataclass(frozen=True)
 class Model:
     """p(theta | x) as learnt from templates, with the implied prior that belongs to it.
 
-    `options` are the arguments of the fit, `history` what every epoch of it ended with.
+    `replicas` carry the uncertainty from finite simulation, `cells` tell whether observed events
+    look like it. `options` are the arguments of the fit, `history` what every epoch ended with.
     """
 
     network: Network
@@ -32,16 +40,16 @@ class Model:
     observables: tuple[str, ...]
     prior: str
     implied_prior: ImpliedPrior
+    replicas: Replicas | None = None
+    cells: Cells | None = None
     options: dict[str, Any] = field(default_factory=dict)
     history: tuple[Epoch, ...] = ()
 
     def __repr__(self) -> str:
         network = self.network
         layers = " x ".join(str(size) for size in network.hidden) or "no"
-        low, high = self.grid.bounds[0]
         return (
-            f"Model of {self.grid.parameters[0]} in [{low:g}, {high:g}] "
-            f"from {', '.join(self.observables)}\n"
+            f"Model of {self.grid.describe()} from {', '.join(self.observables)}\n"
             f"  {network.members} network(s) of {layers} {network.activation} units, "
             f"{network.components} {network.basis.name} component(s) each\n"
             f"  objective {self.options.get('objective', 'unknown')}, prior {self.prior}, "
@@ -52,19 +60,30 @@ class Model:
         """p(theta | x) of each event."""
         log_c, z = outputs(self.network.double_copy(), self._table(x))
         log_q = self.implied_prior.log_q if self.prior == "divide" else None
-        return Posterior(self.network.basis, log_c, z, self.grid, log_q)
+        return Posterior(self.network, log_c, z, self.grid, log_q)
 
     def likelihood(self, x: Any, weights: Any = None) -> Likelihood:
         """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass."""
         table = self._table(x)
         given = as_weights(weights, len(table))
         w = np.ones(len(table)) if given is None else given
+
+        def curve(every: int) -> Callable[[Array], Array]:
+            return lambda t: (
+                -sum_over_events(self.network, table[::every], w[::every], t, np.asarray)
+            )
+
         tolerance = min(1e-9 * len(table), 1e-5)
-        c = approximate_sum(self.network, table, w, np.asarray, np.negative, tolerance)
-        scores = None if given is None else self._scores(table, w, len(c))
+        parameters = len(self.grid.parameters)
+        c = approximate_curve(curve, len(table) // 1000, parameters, tolerance)
+        scores = None if given is None else self._scores(table, w, c.shape)
         if self.prior == "divide":
             c = chebyshev.add(c, w.sum() * self.implied_prior.log_q)
-        return Likelihood(c, self.grid, len(table), scores)
+        divide = self.prior == "divide"
+        changes = None
+        if self.replicas is not None:
+            changes = self.replicas.changes(self.network, table, w, divide)
+        return Likelihood(Curves(c, scores, changes), self.grid, len(table), self._trust(table, w))
 
     def save(self, path: str | Path) -> None:
         """Write the model to one safetensors file, from which `load` makes the same model."""
@@ -72,17 +91,56 @@ class Model:
 
         save_model(self, Path(path))
 
-    def _scores(self, x: Array, weights: Array, size: int) -> Array:
-        """Coefficients of sum_i (w_i d log p(t | x_i) / dt)^2 for the sandwich errors."""
-        t, slope = chebyshev.points(size), chebyshev.differentiation(size)
+    def _trust(self, x: Array, weights: Array) -> Trust | None:
+        """What there is to say for and against trusting the likelihood of these events."""
+        if self.cells is None:
+            return None
+        filling = self.cells.fill(self.network, x, weights)
+        log_q = None if self.prior == "divide" else self.implied_prior.log_q
+        return Trust(self.cells, filling, log_q, self.caveats)
+
+    @cached_property
+    def caveats(self) -> tuple[Caveat, ...]:
+        """Reasons not to trust any estimate with this model."""
+        caveats = []
+        gain = self.options.get("gain", np.inf)
+        if gain < _LEAST_GAIN:
+            text = (
+                "the network tells no value of the parameters from another (held-out log "
+                f"likelihood {gain:+.1f}); add observables, or train longer"
+            )
+            caveats.append(Caveat("no_information", text))
+        dip = self.implied_prior.between_templates()
+        if abs(dip) > _COLLAPSED:
+            text = (
+                f"log q between templates differs by {dip:+.2f} from log q at them: components "
+                "have collapsed onto templates; use fewer, or a larger floor of their width"
+            )
+            caveats.append(Caveat("collapsed", text))
+        if self.prior == "divide" and self.implied_prior.max_log > _LARGE_PRIOR:
+            text = (
+                f"max |log q| = {self.implied_prior.max_log:.2f} is a large correction; "
+                'fit with objective="template", or train longer'
+            )
+            caveats.append(Caveat("implied_prior", text))
+        return tuple(caveats)
+
+    def _scores(self, x: Array, weights: Array, sizes: tuple[int, ...]) -> Array:
+        """Coefficients of sum_i w_i^2 s_i s_i^T, s_i = d log p(t | x_i) / dt: see `Curves`."""
+        t = chebyshev.box_points(sizes)
         log_q = chebyshev.evaluate(self.implied_prior.log_q, t) if self.prior == "divide" else 0.0
-
-        def squared_score(log_p: Array) -> Array:
-            return np.asarray(((log_p - log_q) @ slope.T) ** 2)
-
-        return chebyshev.coefficients(
-            sum_over_events(self.network, x, weights**2, t, squared_score)
-        )
+        count = len(sizes)
+        total = np.zeros((count, count, len(t)))
+        for part, log_p in log_density(self.network, x, t):
+            values = (log_p - log_q).reshape(-1, *sizes)
+            slopes = [
+                np.moveaxis(np.tensordot(values, slope, (axis + 1, 1)), -1, axis + 1)
+                for axis, slope in enumerate(chebyshev.differentiation(size) for size in sizes)
+            ]
+            flat = np.stack([s.reshape(len(values), -1) for s in slopes])
+            total += np.einsum("n,anj,bnj->abj", weights[part] ** 2, flat, flat)
+        every = total.reshape(-1, *sizes)
+        return np.array([chebyshev.coefficients(c) for c in every]).reshape(count, count, *sizes)
 
     def _table(self, x: Any) -> Array:
         """Observed events as (events, observables), in the order of the training."""

@@ -24,10 +24,15 @@ class Network(nn.Module):
     coefficients log c_i = log softmax(y)_i and the raw outputs z_i of each component. The bypass
     carries the part of the answer that is linear (for a Gaussian observable, all of it), which a
     small saturating layer learns only slowly.
+
+    With `templates`, their values in units of the range, densities are normalised over those
+    values instead of the range.
     """
 
     mean: Tensor
     scale: Tensor
+    bend: Tensor
+    templates: Tensor | None
 
     def __init__(
         self,
@@ -37,6 +42,7 @@ class Network(nn.Module):
         hidden: Sequence[int],
         activation: str = "tanh",
         members: int = 1,
+        templates: Tensor | None = None,
     ) -> None:
         super().__init__()
         if activation not in ACTIVATIONS:
@@ -55,6 +61,14 @@ class Network(nn.Module):
         self.biases = nn.ParameterList(torch.zeros(members, 1, size) for size in sizes[1:])
         self.register_buffer("mean", torch.zeros(inputs))
         self.register_buffer("scale", torch.ones(inputs))
+        self.register_buffer("bend", torch.zeros(inputs))
+        self.register_buffer("templates", templates)
+
+    @property
+    def normalised(self) -> bool:
+        """Whether components count as densities: with one parameter their integrals are cheap and
+        training does better with them; with several only where the range normalises."""
+        return self.templates is None or self.basis.parameters == 1
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the weights so that every unit starts with unit variance, the output nearly at
@@ -71,8 +85,21 @@ class Network(nn.Module):
             self.biases[layers - 1][:, 0, self._logits :] = start
 
     def standardise(self, x: Tensor) -> Tensor:
-        """(x - mean) / scale: what `forward` takes."""
-        return (x - self.mean) / self.scale
+        """(x - mean) / scale, with heavy tails bent in: what `forward` takes.
+
+        y = asinh(b (x - mean) / scale) / b for an observable with b > 0.
+        """
+        y = (x - self.mean) / self.scale
+        b = self.bend.clamp(min=1e-6)
+        return torch.where(self.bend > 0, torch.asinh(b * y) / b, y)
+
+    def member(self, number: int) -> "Network":
+        """One of the members as a network of its own."""
+        single = copy.deepcopy(self)
+        single.members = 1
+        for p in single.parameters():
+            p.data = p.data[number : number + 1].clone()
+        return single
 
     def double_copy(self) -> "Network":
         """The same network in float64, in which likelihoods are evaluated."""
@@ -97,6 +124,14 @@ class Network(nn.Module):
             y = y + x @ self.weights[last + 1]
         return [*layers, (h, y)]
 
+    def last_layer(self) -> Tensor:
+        """Which of the flattened parameters of a member belong to the last layer and the bypass."""
+        last = len(self.biases) - 1
+        own = {id(self.biases[last]), *(id(w) for w in list(self.weights)[last:])}
+        sizes = [(id(p) in own, p[0].numel()) for p in self.parameters()]
+        mask = torch.cat([torch.full((size,), mine) for mine, size in sizes])
+        return torch.nonzero(mask).squeeze(1)
+
     def split(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """The log coefficients and the components' outputs in y."""
         z = y[..., self._logits :].reshape(*y.shape[:-1], self.components, self.basis.outputs)
@@ -105,9 +140,28 @@ class Network(nn.Module):
         return torch.log_softmax(y[..., : self._logits], dim=-1), z
 
 
-def mixture_log_prob(basis: Basis, log_c: Tensor, z: Tensor, t: Tensor) -> Tensor:
-    """log sum_i c_i B_i(t; z_i), with `t` broadcast against `log_c` less its last axis."""
-    terms = basis.log_prob(t.unsqueeze(-1), z)
-    if terms.shape[-1] == 1:
-        return (log_c + terms).squeeze(-1)
-    return torch.logsumexp(log_c + terms, dim=-1)
+def mixture_log_prob(
+    basis: Basis, log_c: Tensor, z: Tensor, t: Tensor, normalised: bool = True
+) -> Tensor:
+    """log sum_i c_i B_i(t; z_i), with `t` (..., parameters) at one value for each event.
+
+    Not `normalised`, the components count with their shapes only: the same family of functions
+    of t up to a factor, which is all that a likelihood needs, without integrals over the box.
+    """
+    t = t if basis.parameters == 1 else t.unsqueeze(-2)
+    return _sum_components(log_c + (basis.log_prob if normalised else basis.log_shape)(t, z))
+
+
+def mixture_log_prob_at(
+    basis: Basis, log_c: Tensor, z: Tensor, t: Tensor, normalised: bool = True
+) -> Tensor:
+    """The same of every event at every one of the values t (values, parameters)."""
+    terms = basis.log_shape_at(t[:, 0] if basis.parameters == 1 else t, z)
+    if normalised:
+        log_c = log_c - basis.log_integral(z)
+    return _sum_components(log_c.unsqueeze(-2) + terms)
+
+
+def _sum_components(terms: Tensor) -> Tensor:
+    """The log of a sum of exponentials over the last axis, which is often of length one."""
+    return terms.squeeze(-1) if terms.shape[-1] == 1 else torch.logsumexp(terms, dim=-1)

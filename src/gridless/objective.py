@@ -1,7 +1,8 @@
 """What training minimises: the cost of section 2, the penalty of section 5, the template score.
 
-All work on a batch of network outputs and give one number per member of the ensemble. Parameter
-values are in units of the range, so a flat posterior costs exactly 0.
+All work on a batch of network outputs and give one number per member of the ensemble. Weights are
+(members, events), or (1, events) for all members alike. Parameter values are in units of the range,
+so a flat posterior costs exactly 0.
 """
 
 import math
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from gridless.arrays import Array
 from gridless.errors import InputError
-from gridless.network import Network, mixture_log_prob
+from gridless.network import Network, mixture_log_prob, mixture_log_prob_at
 from gridless.newton import gradient
 
 OBJECTIVES = ("posterior", "penalty", "template")
@@ -22,29 +23,32 @@ DENSITIES = ("events", "histogram")
 
 
 def log_prob_at(network: Network, log_c: Tensor, z: Tensor, t: Tensor) -> Tensor:
-    """log p(t_j | x) for every event and every one of the values t: (members, events, values)."""
-    return mixture_log_prob(network.basis, log_c.unsqueeze(-2), z.unsqueeze(-3), t)
+    """log p(t_j | x) for every event and every one of the values t: (members, events, values).
+
+    For a network normalised over the templates, up to a term of x alone.
+    """
+    return mixture_log_prob_at(network.basis, log_c, z, t, network.normalised)
 
 
 def posterior_cost(
     network: Network, log_c: Tensor, z: Tensor, t: Tensor, weights: Tensor
 ) -> Tensor:
-    """C = -mean_i w_i log p(t_i | x_i), the paper's cost per event."""
+    """C = -sum_i w_i log p(t_i | x_i), the paper's cost."""
     log_p = mixture_log_prob(network.basis, log_c, z, t)
-    return -(weights * log_p).sum(-1) / weights.sum()
+    return -(weights * log_p).sum(-1)
 
 
 def template_cost(
     network: Network, log_c: Tensor, z: Tensor, template: Tensor, grid: Tensor, weights: Tensor
 ) -> Tensor:
-    """-mean_i w_i [log p(t_k | x_i) - log mean_l p(t_l | x_i)], k the template of event i.
+    """-sum_i w_i [log p(t_k | x_i) - log mean_l p(t_l | x_i)], k the template of event i.
 
     Normalised over the templates instead of the range, it asks nothing of their placement.
     """
     log_p = log_prob_at(network, log_c, z, grid)
     own = log_p.gather(-1, template.expand(len(log_p), -1).unsqueeze(-1)).squeeze(-1)
     score = own - torch.logsumexp(log_p, -1) + math.log(len(grid))
-    return -(weights * score).sum(-1) / weights.sum()
+    return -(weights * score).sum(-1)
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,8 @@ class Penalty:
     Parameters
     ----------
     at
-        The values theta_j; by default seven, from bound to bound.
+        The values theta_j; by default seven, from bound to bound. With several parameters, tuples;
+        by default five per parameter.
     density
         How the integral is taken: `events`, a mean of p(theta_j | x) over training events, in any
         number of observables; or `histogram`, over a histogram of p(x) as in the paper.
@@ -64,7 +69,7 @@ class Penalty:
         Bins per observable of the histogram.
     """
 
-    at: Sequence[float] | None = None
+    at: Sequence[float | Sequence[float]] | None = None
     density: str = "events"
     strength: float | None = None
     bins: int = 50
@@ -73,7 +78,8 @@ class Penalty:
         if self.density not in DENSITIES:
             raise InputError(f"density: {self.density!r}; give one of {', '.join(DENSITIES)}")
         if self.at is not None:
-            object.__setattr__(self, "at", tuple(float(theta) for theta in self.at))
+            values = np.asarray(self.at, float)
+            object.__setattr__(self, "at", tuple(values.tolist()))
             if len(self.at) < 2:
                 raise InputError(f"at: {len(self.at)} value(s) of theta; give at least two")
         if self.strength is not None and not self.strength > 0:
@@ -111,17 +117,19 @@ class Flatness:
         """q(t_j) = mean of p(t_j | x) over the given points, (members, values)."""
         log_c, z = network(x)
         density = torch.exp(log_prob_at(network, log_c, z, self.at))
-        return torch.einsum("enj,n->ej", density, weights / weights.sum())
+        share = (weights / weights.sum(-1, keepdim=True)).expand(len(density), -1)
+        return torch.einsum("enj,en->ej", density, share)
 
     @torch.no_grad()
     def anchor(self, network: Network, chunks: Iterator[tuple[Tensor, Tensor]]) -> None:
         """Take the network as it is as anchor, from all events (x, weights), chunk by chunk."""
         if self.complete:
             return
-        q, total = torch.zeros_like(self.offset), 0.0
+        q, total = torch.zeros_like(self.offset), torch.zeros(len(self.offset), 1)
         for x, weights in chunks:
-            q += self.implied_prior(network, x, weights) * weights.sum()
-            total += float(weights.sum())
+            of_chunk = weights.sum(-1, keepdim=True)
+            q += self.implied_prior(network, x, weights) * of_chunk
+            total += of_chunk
         self.offset = q / total - self.implied_prior(network, *self.reference)
 
     def spread(self, network: Network) -> Tensor:

@@ -1,5 +1,6 @@
 """The implied prior q(theta): what the network believes of theta before it sees an event."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,9 +8,11 @@ from numpy.typing import ArrayLike
 
 from gridless import chebyshev
 from gridless.arrays import Array
-from gridless.evaluation import approximate_sum
+from gridless.evaluation import approximate_curve, sum_over_events
 from gridless.grid import Grid
 from gridless.network import Network
+
+_FINE = {1: 1001, 2: 101, 3: 33}
 
 
 @dataclass(frozen=True)
@@ -25,20 +28,52 @@ class ImpliedPrior:
 
     def __call__(self, theta: ArrayLike) -> Array:
         """q(theta)."""
-        t = self.grid.to_unit(np.asarray(theta, float)[..., None])[..., 0]
+        values = np.asarray(theta, float)
+        t = self.grid.to_unit(values[..., None] if len(self.grid.parameters) == 1 else values)
         return np.asarray(np.exp(chebyshev.evaluate(self.log_q, t)))
 
     @property
     def max_log(self) -> float:
         """max |log q| over the range: 0 when nothing is biased."""
-        return float(np.abs(chebyshev.evaluate(self.log_q, np.linspace(0, 1, 1001))).max())
+        points = chebyshev.box_points([_FINE[self.log_q.ndim]] * self.log_q.ndim)
+        return float(np.abs(chebyshev.evaluate(self.log_q, points)).max())
+
+    def between_templates(self) -> float:
+        """Mean of log q halfway between neighbouring templates, less that at the templates."""
+        unit = self.grid.unit
+        distance = np.linalg.norm(unit[:, None] - unit, axis=-1)
+        np.fill_diagonal(distance, np.inf)
+        neighbour = unit[distance.argmin(axis=1)]
+        at, between = (chebyshev.evaluate(self.log_q, t) for t in (unit, 0.5 * (unit + neighbour)))
+        return float(between.mean() - at.mean())
 
     def __repr__(self) -> str:
-        return f"ImpliedPrior of {self.grid.parameters[0]}: max |log q| = {self.max_log:.3g}"
+        names = ", ".join(self.grid.parameters)
+        return f"ImpliedPrior of {names}: max |log q| = {self.max_log:.3g}"
 
 
-def implied_prior(network: Network, x: Array, weights: Array, grid: Grid) -> ImpliedPrior:
-    """q(theta) of a network over the events x."""
-    log_q = approximate_sum(network, x, weights, np.exp, np.log, tolerance=1e-8)
-    log_q[0] -= np.log(weights.sum())
-    return ImpliedPrior(log_q, grid)
+def implied_prior(
+    network: Network, samples: Sequence[tuple[Array, Array]], grid: Grid
+) -> ImpliedPrior:
+    """q(theta) of a network over events: for each of its members the (x, weights) to use.
+
+    A member that learnt its events by heart is too sure of them: its q is better taken over events
+    that it has not seen. For a single sample, all members use it.
+    """
+    if len(samples) == 1:
+        members = [network]
+    else:
+        members = [network.member(e) for e in range(network.members)]
+
+    def curve(every: int) -> Callable[[Array], Array]:
+        def log_mean(t: Array) -> Array:
+            q = np.zeros(len(t))
+            for member, (x, weights) in zip(members, samples, strict=True):
+                w = weights[::every]
+                q += sum_over_events(member, x[::every], w, t, np.exp) / w.sum()
+            return np.log(q / len(members))
+
+        return log_mean
+
+    least = sum(len(x) for x, _ in samples) // 10_000
+    return ImpliedPrior(approximate_curve(curve, least, network.basis.parameters, 1e-8), grid)

@@ -14,15 +14,17 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from gridless.basis import basis_kind
+from gridless.basis import Basis, basis_kind
 from gridless.errors import InputError
 from gridless.grid import Grid
 from gridless.model import Model
 from gridless.network import Network
 from gridless.prior import ImpliedPrior
+from gridless.simulation import Replicas
 from gridless.training import Epoch
+from gridless.trust import Cells
 
-FORMAT = 1
+FORMAT = 2
 _KEY = "gridless"
 
 
@@ -81,6 +83,12 @@ def save_model(model: Model, path: Path) -> None:
         "grid.bounds": torch.as_tensor(grid.bounds),
         "prior.log_q": torch.as_tensor(model.implied_prior.log_q),
     }
+    if model.replicas is not None:
+        state = model.replicas.network.state_dict()
+        arrays |= {f"replicas.network.{name}": value for name, value in state.items()}
+        arrays["replicas.log_q"] = torch.as_tensor(model.replicas.log_q)
+    if model.cells is not None:
+        arrays |= {f"cells.{k}": torch.as_tensor(v) for k, v in asdict(model.cells).items()}
     arrays = {name: value.contiguous() for name, value in arrays.items()}
     write_whole(path, save(arrays, {_KEY: header.model_dump_json()}))
 
@@ -129,18 +137,18 @@ def _read_header(path: Path, metadata: dict[str, str]) -> Header:
 
 def _build(header: Header, arrays: dict[str, Tensor]) -> Model:
     basis = basis_kind(header.basis)(**header.basis_options)
-    network = Network(
-        len(header.observables),
-        basis,
-        header.components,
-        header.hidden,
-        header.activation,
-        header.members,
-    )
-    prefix = "network."
-    network.load_state_dict(
-        {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
-    )
+    network = _build_network(header, basis, header.members, _under("network.", arrays))
+    replicas = None
+    if "replicas.log_q" in arrays:
+        log_q = arrays["replicas.log_q"].numpy()
+        state = _under("replicas.network.", arrays)
+        copies = _build_network(header, basis, header.members * len(log_q), state)
+        replicas = Replicas(copies, log_q)
+    of_cells = _under("cells.", arrays)
+    cells = None
+    if of_cells:
+        centres, share, effective = (of_cells[n].numpy() for n in ("centres", "share", "effective"))
+        cells = Cells(centres, float(of_cells["reach"]), share, effective)
     values, bounds = (arrays[name].numpy() for name in ("grid.values", "grid.bounds"))
     grid = Grid(values, bounds, tuple(header.parameters))
     return Model(
@@ -149,9 +157,30 @@ def _build(header: Header, arrays: dict[str, Tensor]) -> Model:
         tuple(header.observables),
         header.prior,
         ImpliedPrior(np.asarray(arrays["prior.log_q"].numpy()), grid),
+        replicas,
+        cells,
         header.options,
         tuple(_epoch(row) for row in header.history),
     )
+
+
+def _under(prefix: str, arrays: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The arrays whose names begin with `prefix`, without it."""
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+
+
+def _build_network(header: Header, basis: Basis, members: int, state: dict[str, Tensor]) -> Network:
+    network = Network(
+        len(header.observables),
+        basis,
+        header.components,
+        header.hidden,
+        header.activation,
+        members,
+        state.get("templates"),
+    )
+    network.load_state_dict(state)
+    return network
 
 
 def _epoch(row: dict[str, float]) -> Epoch:

@@ -45,10 +45,10 @@ class Templates:
             raise InputError(
                 f"theta: {len(values)} values for {len(self.x)} events; give one value per event"
             )
-        if values.shape[1] > 1:
+        if values.shape[1] > 3:
             raise InputError(
-                f"theta: {values.shape[1]} parameters; this version estimates one parameter: "
-                "give theta of shape (events,)"
+                f"theta: {values.shape[1]} parameters; up to three can be estimated together: "
+                "give theta of shape (events, parameters) with fewer columns"
             )
         self.weights = as_weights(weights, len(self.x))
         self.grid, self.template = make_grid(values, bounds, names)

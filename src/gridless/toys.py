@@ -40,7 +40,7 @@ class Toy(ABC):
         """The exact likelihood of the events."""
         bounds = Grid(np.zeros((0, 1)), np.array([[0.0, 1.0]]), ("theta",))
         c = chebyshev.approximate(
-            lambda t: np.array([-self.log_density(x, value).sum() for value in t]),
+            lambda t: np.array([-self.log_density(x, value).sum() for value in t[:, 0]]),
             tolerance=1e-10 * len(x),
         )
         return Likelihood(c, bounds, len(x))

@@ -27,7 +27,11 @@ LARGEST_TO_POLISH = 2000
 
 @dataclass(frozen=True)
 class Events:
-    """Events as training sees them: standardised x, template index, and weight."""
+    """Events as training sees them: standardised x, template index, and weights.
+
+    Weights are (members, events), 0 for events that a member of the ensemble does not see, or
+    (1, events) for all members alike.
+    """
 
     x: Tensor
     template: Tensor
@@ -37,7 +41,17 @@ class Events:
         return len(self.x)
 
     def __getitem__(self, which: Tensor | slice) -> "Events":
-        return Events(self.x[which], self.template[which], self.weights[which])
+        return Events(self.x[which], self.template[which], self.weights[:, which])
+
+    @property
+    def total(self) -> Tensor:
+        """The summed weight of each member."""
+        return self.weights.double().sum(-1)
+
+    @property
+    def effective(self) -> Tensor:
+        """How many events of equal weight would tell as much: (sum w)^2 / sum w^2."""
+        return self.total**2 / (self.weights.double() ** 2).sum(-1)
 
     def chunks(self, size: int = _CHUNK) -> Iterator["Events"]:
         """Consecutive pieces small enough for one pass of the network."""
@@ -78,8 +92,13 @@ class Trainer:
     ridge: float
     generator: torch.Generator
 
+    @property
+    def size(self) -> float:
+        """The effective number of training events."""
+        return float(self.events.effective.mean())
+
     def cost(self, log_c: Tensor, z: Tensor, events: Events) -> Tensor:
-        """The cost per event of each member."""
+        """The summed cost of each member."""
         if self.objective == "template":
             return template_cost(self.network, log_c, z, events.template, self.grid, events.weights)
         t = self.grid[events.template]
@@ -91,8 +110,8 @@ class Trainer:
         total = torch.zeros(self.network.members, dtype=torch.float64)
         for part in events.chunks():
             log_c, z = self.network(part.x)
-            total += self.cost(log_c, z, part) * part.weights.sum()
-        return (total / events.weights.double().sum()).float()
+            total += self.cost(log_c, z, part)
+        return (total / events.total).float()
 
     @torch.no_grad()
     def spread(self, flatness: Flatness | None) -> Tensor:
@@ -110,9 +129,17 @@ class Trainer:
         """
         weights, layers = list(self.network.weights), len(self.network.biases)
         return [
-            {"params": weights[:layers], "weight_decay": self.ridge / len(self.events)},
+            {"params": weights[:layers], "weight_decay": self.ridge / self.size},
             {"params": [*weights[layers:], *self.network.biases], "weight_decay": 0.0},
         ]
+
+    def ridge_vector(self) -> Tensor:
+        """The ridge r / n of every parameter, (members, parameters)."""
+        return flatten(
+            torch.full_like(p, group["weight_decay"])
+            for group in self.parameter_groups()
+            for p in group["params"]
+        )
 
     def anchor(self, flatness: Flatness) -> None:
         """Evaluate the implied prior over all training events."""
@@ -133,7 +160,10 @@ class Trainer:
         best = torch.full((network.members,), math.inf)
         # An epoch is worse only if the held-out events say so by two units of log likelihood; less
         # is their noise, and then the later epoch, with its smaller learning rate, is the better.
-        margin = 2 / len(self.validation)
+        margin = (2 / self.validation.effective).float()
+        # Per event of the batch, on average: its own sum of weights may be anything if some are
+        # negative.
+        per_event = (self.events.total / len(self.events)).float()
         kept = [p.detach().clone() for p in network.parameters()]
         history = []
         for epoch in range(schedule.epochs):
@@ -147,7 +177,7 @@ class Trainer:
                     group["lr"] = rate
                 events = self.events[which]
                 log_c, z = network(events.x)
-                cost = self.cost(log_c, z, events)
+                cost = self.cost(log_c, z, events) / (len(events) * per_event)
                 sums += cost.detach()
                 if flatness is not None:
                     s, term = flatness.term(network)
@@ -192,11 +222,7 @@ class Trainer:
         if old.shape[1] > LARGEST_TO_POLISH:
             return []
         before = self.mean_cost(self.validation) + strength * self.spread(flatness)
-        ridge = flatten(
-            torch.full_like(p, group["weight_decay"])
-            for group in self.parameter_groups()
-            for p in group["params"]
-        )
+        ridge = self.ridge_vector()
 
         def objective() -> tuple[Tensor, Tensor]:
             value, slope = self.full_cost()
@@ -215,10 +241,10 @@ class Trainer:
                 matrix += strength[:, None, None] * flatness.curvature(network)
             return matrix
 
-        newton(network, objective, curvature, 0.1 / len(self.events))
+        newton(network, objective, curvature, 0.1 / self.size)
         training, validation = (self.mean_cost(e) for e in (self.events, self.validation))
         s = self.spread(flatness)
-        keep = validation + strength * s < before + 2 / len(self.validation)
+        keep = validation + strength * s < before + (2 / self.validation.effective).float()
         restore(network, old, ~keep)
         report(f"cost {float(validation.mean()):.5f}")
         return [
@@ -239,25 +265,26 @@ class Trainer:
         slope = torch.zeros_like(flatten(self.network.parameters()))
         for part in self.events.chunks():
             log_c, z = self.network(part.x)
-            cost = self.cost(log_c, z, part) * part.weights.sum()
+            cost = self.cost(log_c, z, part)
             slope += gradient(cost, self.network)
             value += cost.detach()
-        total = self.events.weights.double().sum()
-        return value / total, slope / total
+        total = self.events.total
+        return value / total, slope / total.unsqueeze(-1)
 
     def fisher(self, events: Events) -> Tensor:
-        """mean_i g_i g_i^T, g_i the gradient of event i's cost: the curvature of a log likelihood
-        at its optimum, and never negative."""
+        """sum_i |w_i| g_i g_i^T / sum_i w_i, g_i the gradient of event i's cost: the curvature of
+        a log likelihood at its optimum or, with negative weights, more; and never negative."""
         members, size = flatten(self.network.parameters()).shape
         matrix = torch.zeros(members, size, size, dtype=torch.float64)
         for part in events.chunks(max(1, 8_000_000 // (members * size))):
 
             def cost(log_c: Tensor, z: Tensor, part: Events = part) -> Tensor:
-                return self.cost(log_c, z, part) * part.weights.sum()
+                return self.cost(log_c, z, part)
 
             g = event_gradients(self.network, part.x, cost)
+            g = g / part.weights.abs().clamp(min=1e-20).sqrt().unsqueeze(-1)
             matrix += (g.transpose(1, 2) @ g).double()
-        return matrix / events.weights.double().abs().sum()
+        return matrix / events.total[:, None, None]
 
 
 def _cycle(progress: float) -> float:
@@ -269,13 +296,14 @@ def _cycle(progress: float) -> float:
 
 def train(
     trainer: Trainer, schedule: Schedule, flatness: Flatness | None, strength: float | None
-) -> list[Epoch]:
+) -> tuple[list[Epoch], Tensor]:
     """One stage with the plain cost and, where there is a penalty, a second one with it.
 
     The network first learns the posterior loosely; then lambda is set to |C| / S, so that both
-    terms of C + lambda S are comparable, and training goes on (section 5 of the paper).
+    terms of C + lambda S are comparable, and training goes on (section 5 of the paper). Gives what
+    every epoch ended with, and lambda.
     """
-    none = torch.zeros(trainer.network.members)
+    lam = none = torch.zeros(trainer.network.members)
     stages = 1 if flatness is None else 2
     with progress_bar("fit", stages * (schedule.epochs + 1)) as report:
         history = trainer.stage(1, schedule, None, none, report)
@@ -287,4 +315,4 @@ def train(
             lam = cost.abs() / s if strength is None else torch.full_like(s, strength)
             history += trainer.stage(2, schedule, flatness, lam, report)
             history += trainer.polish(2, schedule.epochs + 1, flatness, lam, report)
-    return history
+    return history, lam

@@ -27,12 +27,20 @@ def log_gaussian(t: Tensor, mean: Tensor, width: Tensor) -> Tensor:
 
     No term is large when the result is small, so nothing cancels.
     """
+    return gaussian_exponent(t, mean, width) - log_gaussian_integral(mean, width)
+
+
+def gaussian_exponent(t: Tensor, mean: Tensor, width: Tensor) -> Tensor:
+    """e(t) of `log_gaussian`: at most 0 on the range, and 0 at its highest point there."""
     nearest = mean.clamp(0, 1)
     d = t - nearest
-    precision = width**-2
-    exponent = -d * precision * (0.5 * d + (nearest - mean))
-    log_integral: Tensor = _LogIntegral.apply(mean, width)  # type: ignore[no-untyped-call]
-    return exponent - log_integral
+    return -d * width**-2 * (0.5 * d + (nearest - mean))
+
+
+def log_gaussian_integral(mean: Tensor, width: Tensor) -> Tensor:
+    """log I of `log_gaussian`."""
+    result: Tensor = _LogIntegral.apply(mean, width)  # type: ignore[no-untyped-call]
+    return result
 
 
 class _LogIntegral(torch.autograd.Function):

@@ -1,0 +1,203 @@
+"""The uncertainty from finite simulation: what other templates of the same sizes would have given.
+
+A bootstrap over the templates without training again. Weighting training event i by W_i, a Poisson
+number of mean 1, moves the optimum of the cost to first order by
+
+    d phi = -H^-1 sum_i (W_i - 1) g_i,
+
+g_i the gradient of event i's cost and H the matrix of second derivatives. Some fifty thousand
+events say how large that is: their fluctuation is scaled to that of all.
+"""
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gridless import chebyshev
+from gridless.arrays import Array
+from gridless.evaluation import normalised
+from gridless.network import Network
+from gridless.newton import event_gradients, flatten, gradient, restore
+from gridless.objective import Flatness, log_prob_at
+from gridless.training import LARGEST_TO_POLISH, Events, Trainer
+
+_EVENTS = 50_000
+# Events on which a replica is compared with the model: the comparison fluctuates little.
+COMPARED = 4096
+_BLOCK = 2**22
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """Networks as bootstraps of the templates would have given them, with their implied priors.
+
+    `network` has the members of every replica one after the other; `log_q` (replicas, ...) are
+    Chebyshev coefficients of log q_r - log q.
+    """
+
+    network: Network
+    log_q: Array
+
+    def __len__(self) -> int:
+        return len(self.log_q)
+
+    def changes(self, model: Network, x: Array, weights: Array, divide: bool) -> Array:
+        """What each replica changes in the likelihood of the events, as Chebyshev coefficients."""
+        every = max(1, len(x) // COMPARED)
+        some, w = x[::every], weights[::every]
+        w = w * (weights.sum() / w.sum())
+        shape = self.log_q.shape[1:]
+        t = torch.as_tensor(chebyshev.box_points(shape)).float()
+        base = torch.zeros(1, len(t), dtype=torch.float64)
+        each = torch.zeros(len(self), len(t), dtype=torch.float64)
+        inputs = model.standardise(torch.as_tensor(some)).float()
+        share = torch.as_tensor(w)
+        for part in _parts(len(some), self.network.members * len(t)):
+            base += _sum(share[part], _log_density(model, inputs[part], t, 1))
+            each += _sum(share[part], _log_density(self.network, inputs[part], t, len(self)))
+        values = (base - each).numpy().reshape(len(self), *shape)
+        changes = np.array([chebyshev.coefficients(v) for v in values])
+        return changes + w.sum() * self.log_q if divide else changes
+
+
+def replicate(
+    trainer: Trainer,
+    held_out: Events | None,
+    flatness: Flatness | None,
+    strength: Tensor,
+    replicas: int,
+    shape: tuple[int, ...],
+) -> Replicas:
+    """Bootstrap replicas of a trained network, with implied priors on `shape` Chebyshev points.
+
+    `held_out` are the events over which members take their implied prior, if not the training's.
+    """
+    network, total = trainer.network, len(trainer.events)
+    events = trainer.events[slice(0, _EVENTS)]
+    scale = (len(events) / total) ** 0.5
+    counts = torch.poisson(torch.ones(replicas, len(events)), generator=trainer.generator)
+    moved = copy.deepcopy(network)
+    moved.members = replicas * network.members
+    for p in moved.parameters():
+        p.data = p.data.repeat(replicas, *(1,) * (p.dim() - 1))
+    step = scale * _steps(trainer, events, counts - 1, flatness, strength)
+    new = flatten(moved.parameters()) - step.transpose(0, 1).flatten(0, 1)
+    restore(moved, new, torch.ones(moved.members, dtype=torch.bool))
+    log_q = _log_q(network, moved, held_out or events, counts, scale, shape, trainer.generator)
+    return Replicas(moved, log_q)
+
+
+def _steps(
+    trainer: Trainer, events: Events, change: Tensor, flatness: Flatness | None, strength: Tensor
+) -> Tensor:
+    """H^-1 sum_i change_i g_i / sum_i w_i: (members, replicas, parameters)."""
+    network = trainer.network
+    members, size = flatten(network.parameters()).shape
+    slopes = torch.zeros(members, len(change), size, dtype=torch.float64)
+    matrix = torch.zeros(members, size, size, dtype=torch.float64)
+    start = 0
+    for part in events.chunks(max(1, 8_000_000 // (members * size))):
+
+        def cost(log_c: Tensor, z: Tensor, part: Events = part) -> Tensor:
+            return trainer.cost(log_c, z, part)
+
+        g = event_gradients(network, part.x, cost)
+        slopes += torch.einsum("rn,enp->erp", change[:, start : start + len(part)], g).double()
+        # Signed, unlike the curvature of the Newton steps: here it decides a size, not a path.
+        inverse = torch.where(part.weights == 0, 0.0, 1 / part.weights)
+        matrix += ((g * inverse.unsqueeze(-1)).transpose(1, 2) @ g).double()
+        start += len(part)
+    slopes /= events.total[:, None, None]
+    matrix /= events.total[:, None, None]
+    ridge = trainer.ridge_vector()
+    matrix += torch.diag_embed(ridge)
+    if flatness is not None:
+        matrix += strength[:, None, None] * flatness.curvature(network)
+        slopes += strength[:, None, None] * _flatness_slopes(network, flatness, events, change)
+    # A network too large for Newton steps is not at its optimum: only its last layer is moved.
+    free = slice(0, size) if size <= LARGEST_TO_POLISH else network.last_layer()
+    values, vectors = torch.linalg.eigh(matrix[:, free][:, :, free])
+    # The ridge is the least curvature there is; less is noise of the signed sum.
+    values = values.clamp(min=max(float(ridge.max()), 1e-9))
+    inside = torch.einsum("eij,ej,ekj,erk->eri", vectors, 1 / values, vectors, slopes[:, :, free])
+    steps = torch.zeros_like(slopes)
+    steps[:, :, free] = inside
+    return steps
+
+
+def _flatness_slopes(
+    network: Network, flatness: Flatness, events: Events, change: Tensor
+) -> Tensor:
+    """How the gradient of the penalty changes with the weights of the events."""
+    plain = copy.copy(flatness)
+    plain.complete, plain.offset = True, torch.zeros_like(flatness.offset)
+    slopes = []
+    for one in [torch.zeros_like(change[0]), *change]:
+        plain.reference = events.x, events.weights * (1 + one)
+        slopes.append(gradient(plain.term(network)[1], network))
+    return torch.stack(slopes[1:], dim=1) - slopes[0].unsqueeze(1)
+
+
+def _log_q(
+    network: Network,
+    moved: Network,
+    events: Events,
+    counts: Tensor,
+    scale: float,
+    shape: tuple[int, ...],
+    generator: torch.Generator,
+) -> Array:
+    """log q_r - log q: from other weights of the events, and from other networks on them."""
+    replicas = len(counts)
+    t = torch.as_tensor(chebyshev.box_points(shape)).float()
+    if len(events) != counts.shape[1]:
+        events = events[slice(0, _EVENTS)]
+        counts = torch.poisson(torch.ones(replicas, len(events)), generator=generator)
+    plain, weighted = (torch.zeros(n, len(t), dtype=torch.float64) for n in (1, replicas))
+    with torch.no_grad():
+        for part in _parts(len(events), network.members * len(t)):
+            f = _member_density(network, events.x[part], t)
+            share = events.weights[:, part].expand(len(f), -1) / events.total.unsqueeze(-1)
+            plain += torch.einsum("enj,en->j", f, share.float())
+            weighted += torch.einsum("enj,en,rn->rj", f, share.float(), counts[:, part])
+        few = events[slice(0, COMPARED)]
+        others = torch.zeros(replicas, len(t), dtype=torch.float64)
+        before = torch.zeros(1, len(t), dtype=torch.float64)
+        for part in _parts(len(few), moved.members * len(t)):
+            share = (few.weights[:, part].expand(network.members, -1) / few.total[:, None]).float()
+            before += torch.einsum("enj,en->j", _member_density(network, few.x[part], t), share)
+            f = _member_density(moved, few.x[part], t).reshape(
+                replicas, network.members, -1, len(t)
+            )
+            others += torch.einsum("renj,en->rj", f, share)
+    weighted = weighted / counts.double().mean(1, keepdim=True)
+    ratio = 1 + scale * (weighted / plain - 1) + (others / before - 1)
+    values = torch.log(ratio).numpy().reshape(replicas, *shape)
+    return np.array([chebyshev.coefficients(v) for v in values])
+
+
+def _member_density(network: Network, x: Tensor, t: Tensor) -> Tensor:
+    """p(t_j | x) of every member: (members, events, values)."""
+    log_c, z = network(x)
+    return torch.exp(log_prob_at(network, normalised(network, log_c, z), z, t))
+
+
+@torch.no_grad()
+def _log_density(network: Network, x: Tensor, t: Tensor, groups: int) -> Tensor:
+    """log p(t_j | x), averaged over the members of each group: (groups, events, values)."""
+    log_c, z = network(x)
+    log_p = log_prob_at(network, normalised(network, log_c, z), z, t)
+    log_p = log_p.reshape(groups, -1, *log_p.shape[1:])
+    return torch.logsumexp(log_p, 1) - float(np.log(log_p.shape[1]))
+
+
+def _sum(weights: Tensor, log_p: Tensor) -> Tensor:
+    return torch.einsum("n,gnj->gj", weights, log_p.double())
+
+
+def _parts(events: int, per_event: int) -> list[slice]:
+    size = max(64, _BLOCK // per_event)
+    return [slice(start, start + size) for start in range(0, events, size)]
