@@ -102,4 +102,4 @@ def test_two_parameters():
     total = np.trapezoid(np.trapezoid(density, b[0], axis=1), a[:, 0])
     assert total == pytest.approx(1, abs=1e-3)
     with pytest.raises(gl.InputError, match="holds 2 parameters"):
-        posterior.log_prob(0.5)
+        posterior.log_prob([0.5])

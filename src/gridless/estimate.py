@@ -23,10 +23,11 @@ class Estimate:
 
     `values`, `intervals`, `cuts`, `limits` (parameters, 2) and `covariance` are arrays for any
     number of parameters. `value`, `interval`, `error`, `error_simulation`, `cut` and `bounds` are
-    plain numbers for one parameter, and the same arrays for several. `covariance` is
-    statistical, `simulation` the one from the finite number of simulated events; `cuts` say for either end of an interval whether a
-    bound cut it short. `p_value` says how well the events fit the simulation at the estimate,
-    `outside` what share of them lies outside of it. `warnings` are named; docs/warnings.md explains
+    plain numbers for one parameter, and the same arrays for several. `covariance` is statistical,
+    `simulation` the one from the finite number of simulated events; `cuts` say for either end of
+    an interval whether a bound cut it short. `p_value` says how well the events fit the simulation
+    at the estimate, `outside` what share of them lies outside of it. `warnings` are named;
+    docs/warnings.md explains
     each.
     """
 

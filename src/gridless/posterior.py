@@ -51,7 +51,7 @@ class Posterior:
         values = np.asarray(theta, float)
         count = len(self._grid.parameters)
         values = values[..., None] if count == 1 else values
-        if values.shape[-1] != count:
+        if values.shape[-1:] != (count,):
             raise InputError(f"theta: shape {values.shape}; its last axis holds {count} parameters")
         try:
             shape = np.broadcast_shapes(values.shape[:-1], (len(self),))

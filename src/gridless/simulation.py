@@ -28,11 +28,15 @@ _EVENTS = 50_000
 # Events on which a replica is compared with the model: the comparison fluctuates little.
 COMPARED = 4096
 _BLOCK = 2**22
+# Networks are moved by this share of d phi, and its effect scaled up again: along valleys of the
+# cost d phi is long, and a straight line of its full length would leave the valley.
+_SHARE = 0.1
 
 
 @dataclass(frozen=True)
 class Replicas:
-    """Networks as bootstraps of the templates would have given them, with their implied priors.
+    """Networks moved towards what bootstraps of the templates would have given, with what those
+    would have changed in the implied prior.
 
     `network` has the members of every replica one after the other; `log_q` (replicas, ...) are
     Chebyshev coefficients of log q_r - log q.
@@ -58,7 +62,7 @@ class Replicas:
         for part in _parts(len(some), self.network.members * len(t)):
             base += _sum(share[part], _log_density(model, inputs[part], t, 1))
             each += _sum(share[part], _log_density(self.network, inputs[part], t, len(self)))
-        values = (base - each).numpy().reshape(len(self), *shape)
+        values = (base - each).numpy().reshape(len(self), *shape) / _SHARE
         changes = np.array([chebyshev.coefficients(v) for v in values])
         return changes + w.sum() * self.log_q if divide else changes
 
@@ -83,7 +87,7 @@ def replicate(
     moved.members = replicas * network.members
     for p in moved.parameters():
         p.data = p.data.repeat(replicas, *(1,) * (p.dim() - 1))
-    step = scale * _steps(trainer, events, counts - 1, flatness, strength)
+    step = _SHARE * scale * _steps(trainer, events, counts - 1, flatness, strength)
     new = flatten(moved.parameters()) - step.transpose(0, 1).flatten(0, 1)
     restore(moved, new, torch.ones(moved.members, dtype=torch.bool))
     log_q = _log_q(network, moved, held_out or events, counts, scale, shape, trainer.generator)
@@ -174,8 +178,8 @@ def _log_q(
             )
             others += torch.einsum("renj,en->rj", f, share)
     weighted = weighted / counts.double().mean(1, keepdim=True)
-    ratio = 1 + scale * (weighted / plain - 1) + (others / before - 1)
-    values = torch.log(ratio).numpy().reshape(replicas, *shape)
+    change = scale * (weighted / plain - 1) + (others / before - 1) / _SHARE
+    values = change.numpy().reshape(replicas, *shape)
     return np.array([chebyshev.coefficients(v) for v in values])
 
 
