@@ -1,4 +1,4 @@
-"""The audit: does a grid meet what section 3 of the paper asks, and if not, what to change."""
+"""The audit: does a grid meet what the objective asks of it, and if not, what to change."""
 
 from dataclasses import dataclass
 from html import escape
@@ -12,6 +12,8 @@ from gridless.grid import Grid
 # A neighbour that shares less than this with the next template leaves a gap to interpolate over.
 _LEAST_OVERLAP = 0.3
 _BINS = 20
+# Effective events per template, and widths of a posterior from one template to the next.
+_LEAST_EVENTS, _WIDEST_GAP = 1000, 2.0
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,10 @@ class Audit:
         return next(finding for finding in self.findings if finding.demand == demand)
 
     def __str__(self) -> str:
-        lines = [self.title]
+        lines, width = [self.title], max(len(f.demand) for f in self.findings)
         for finding in self.findings:
             mark = "ok    " if finding.met else "CHANGE"
-            lines.append(f"  {mark} {finding.demand:<10} {finding.text}")
+            lines.append(f"  {mark} {finding.demand:<{width}} {finding.text}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -64,16 +66,115 @@ def audit_templates(
     grid: Grid,
     observables: tuple[str, ...],
     components: int,
+    objective: str,
 ) -> Audit:
-    """Check spacing, margin, weight, number and overlap of the templates of one parameter."""
+    """Check what an objective asks of the templates.
+
+    `posterior` and `penalty` take p(theta) as flat: equal spacing, half-gap margins, equal weights
+    (section 3 of the paper). `template` asks for none of these.
+    """
     weights = np.ones(len(x)) if weights is None else weights
-    findings = [_spacing(grid), _margin(grid), _weight(template, weights, grid)]
-    findings += [_number(grid, components), *_overlap(x, template, weights, grid, observables)]
+    findings = []
+    if objective != "template":
+        if len(grid.parameters) == 1:
+            findings += [_spacing(grid), _margin(grid)]
+        else:
+            findings += [_full_grid(grid)]
+        findings += [_weight(template, weights, grid)]
+    pairs = _neighbours(grid)
+    findings += [_size(template, weights, grid), _number(grid, components)]
+    findings += [_gap(x, template, weights, grid, pairs), _range(grid)]
+    findings += _overlap(x, template, weights, grid, observables, pairs)
     title = (
-        f"{len(x):,} events at {len(grid)} values of {grid.parameters[0]} "
-        f"in [{grid.bounds[0, 0]:g}, {grid.bounds[0, 1]:g}], {x.shape[1]} observable(s)"
+        f"{len(x):,} events at {len(grid)} values of {grid.describe()}, "
+        f'{x.shape[1]} observable(s), objective "{objective}"'
     )
     return Audit(title, tuple(findings))
+
+
+def _neighbours(grid: Grid) -> list[tuple[int, int]]:
+    """Pairs of templates between which estimates will interpolate."""
+    if len(grid.parameters) == 1:
+        order = grid.unit[:, 0].argsort()
+        return list(zip(order[:-1].tolist(), order[1:].tolist(), strict=True))
+    distance = np.linalg.norm(grid.unit[:, None] - grid.unit, axis=-1)
+    np.fill_diagonal(distance, np.inf)
+    return list(enumerate(distance.argmin(axis=1).tolist()))
+
+
+def _full_grid(grid: Grid) -> Finding:
+    """Several parameters: every combination of equally spaced values, centred in the bounds."""
+    axes = [np.unique(np.round(column, 9)) for column in grid.unit.T]
+    full = len(grid) == np.prod([len(axis) for axis in axes])
+    off = max(float(np.abs(axis - (np.arange(len(axis)) + 0.5) / len(axis)).max()) for axis in axes)
+    met = bool(full and off < 1e-3)
+    if met:
+        sizes = " x ".join(str(len(axis)) for axis in axes)
+        return Finding("spacing", True, off, f"a full grid of {sizes}, equally spaced")
+    text = (
+        "not a full grid of equally spaced values with half a gap to the bounds, so p(theta) is "
+        'not flat and the estimate is biased: fit with objective="template"'
+    )
+    return Finding("spacing", False, off, text)
+
+
+def _size(template: NDArray[np.int64], weights: Array, grid: Grid) -> Finding:
+    """The effective number of events, (sum w)^2 / sum w^2, of the smallest template."""
+    totals = np.bincount(template, weights, minlength=len(grid))
+    squares = np.bincount(template, weights**2, minlength=len(grid))
+    effective = totals**2 / squares
+    least = int(effective.argmin())
+    text = f"at least {effective[least]:,.0f} effective events per template ({grid.label(least)})"
+    negative = float((weights < 0).mean())
+    if negative:
+        text += f", {negative:.0%} of the weights negative"
+    met = bool(effective[least] >= _LEAST_EVENTS)
+    if not met:
+        text += f": fewer than {_LEAST_EVENTS:,} say little; simulate more, or leave it out"
+    return Finding("size", met, float(effective[least]), text)
+
+
+def _gap(
+    x: Array,
+    template: NDArray[np.int64],
+    weights: Array,
+    grid: Grid,
+    pairs: list[tuple[int, int]],
+) -> Finding:
+    """The widest gap in units of what one event resolves: |mean_a - mean_b| in x over the spread
+    of x, which for a shifted Gaussian is the gap over the width of the posterior."""
+    totals = np.bincount(template, weights, minlength=len(grid))
+    means = np.stack([np.bincount(template, weights * c, len(grid)) / totals for c in x.T], axis=1)
+    within = x - means[template]
+    covariance = np.cov(within.T, ddof=0).reshape(x.shape[1], x.shape[1])
+    inverse = np.linalg.pinv(covariance)
+    steps = np.array([means[b] - means[a] for a, b in pairs])
+    widths = np.sqrt(np.einsum("ni,ij,nj->n", steps, inverse, steps).clip(min=0))
+    worst = int(widths.argmax())
+    between = f"{grid.label(pairs[worst][0])} and {grid.label(pairs[worst][1])}"
+    text = f"the widest gap is {widths[worst]:.2g} widths of a posterior ({between})"
+    met = bool(widths[worst] < _WIDEST_GAP)
+    if not met:
+        text += ": nothing says what lies between; simulate a value there"
+    return Finding("gap", met, float(widths[worst]), text)
+
+
+def _range(grid: Grid) -> Finding:
+    """How far the bounds lie beyond the outermost templates, in gaps."""
+    unit = grid.unit
+    beyond = float(max(unit.min(axis=0).max(), (1 - unit.max(axis=0)).max()) / grid.spacing)
+    low, high = grid.values.min(axis=0), grid.values.max(axis=0)
+    if beyond <= 1.01:
+        text = f"the bounds lie at most {beyond:.2g} gaps beyond the outermost templates"
+        return Finding("range", True, beyond, text)
+    ends = ", ".join(
+        f"{name} {a:g} to {b:g}" for name, a, b in zip(grid.parameters, low, high, strict=True)
+    )
+    text = (
+        f"the bounds lie {beyond:.2g} gaps beyond the outermost templates, where estimates are "
+        f"extrapolated: simulate there, or set the bounds near {ends}"
+    )
+    return Finding("range", False, beyond, text)
 
 
 def _spacing(grid: Grid) -> Finding:
@@ -104,7 +205,8 @@ def _margin(grid: Grid) -> Finding:
         False,
         off,
         f"{values[0] - low:g} below and {high - values[-1]:g} above the templates instead of half "
-        f"a gap ({half:g}): set the bounds to {proposed[0]:.6g} and {proposed[1]:.6g}",
+        f"a gap ({half:g}): set the bounds to {proposed[0]:.6g} and {proposed[1]:.6g}, or fit with "
+        'objective="template"',
     )
 
 
@@ -143,35 +245,56 @@ def _overlap(
     weights: Array,
     grid: Grid,
     observables: tuple[str, ...],
+    pairs: list[tuple[int, int]],
 ) -> list[Finding]:
-    """Shared area of the histograms of neighbours, and whether the outermost two differ at all."""
+    """Shared area of the histograms of neighbours, and whether the outermost two of each
+    parameter differ at all."""
     shapes = np.stack(
         [_histograms(x[:, i], template, weights, len(grid)) for i in range(x.shape[1])]
     )
-    shared = np.minimum(shapes[:, :-1], shapes[:, 1:]).sum(axis=2)
+    first, second = np.array(pairs).T
+    shared = np.minimum(shapes[:, first], shapes[:, second]).sum(axis=2)
     column, gap = np.unravel_index(shared.argmin(), shared.shape)
     least = float(shared[column, gap])
-    where = f"{grid.label(int(gap))} and {grid.values[gap + 1, 0]:g} in {observables[column]}"
+    a, b = pairs[int(gap)]
+    where = f"{grid.label(a)} and {grid.label(b)} in {observables[column]}"
     text = f"neighbours share at least {least:.0%} of their events ({where})"
     if least < _LEAST_OVERLAP:
         text += ": too little to interpolate between; simulate values in between"
     findings = [Finding("overlap", least >= _LEAST_OVERLAP, least, text)]
 
-    distance = 0.5 * np.abs(shapes[:, 0] - shapes[:, -1]).sum(axis=1)
-    ends = [weights[template == k] for k in (0, len(grid) - 1)]
-    effective = [w.sum() ** 2 / (w**2).sum() for w in ends]
+    for p, name in enumerate(grid.parameters):
+        findings.append(_difference(shapes, template, weights, grid, observables, p, name))
+    return findings
+
+
+def _difference(
+    shapes: Array,
+    template: NDArray[np.int64],
+    weights: Array,
+    grid: Grid,
+    observables: tuple[str, ...],
+    p: int,
+    name: str,
+) -> Finding:
+    """Whether any observable tells the outermost templates of one parameter apart."""
+    ends = int(grid.values[:, p].argmin()), int(grid.values[:, p].argmax())
+    distance = 0.5 * np.abs(shapes[:, ends[0]] - shapes[:, ends[1]]).sum(axis=1)
+    own = [weights[template == k] for k in ends]
+    effective = [w.sum() ** 2 / (w**2).sum() for w in own]
     # Half the summed |difference| of two equal histograms is about sqrt(bins / pi n) for n events.
     noise = float(np.sqrt(_BINS / np.pi * sum(1 / n for n in effective) / 2))
     best = int(distance.argmax())
     value = float(distance[best])
+    demand = "difference" if len(grid.parameters) == 1 else f"difference in {name}"
     if value > 3 * noise:
         text = f"{observables[best]} tells the outermost templates apart by {value:.0%}"
     else:
         text = (
             f"no single observable tells the outermost templates apart (by {value:.1%}, of which "
-            f"{noise:.1%} is statistics): add observables that depend on {grid.parameters[0]}"
+            f"{noise:.1%} is statistics): add observables that depend on {name}"
         )
-    return [*findings, Finding("difference", value > 3 * noise, value, text)]
+    return Finding(demand, value > 3 * noise, value, text)
 
 
 def _histograms(x: Array, template: NDArray[np.int64], weights: Array, templates: int) -> Array:

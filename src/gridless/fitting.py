@@ -37,7 +37,7 @@ def fit(
     prior: str = "divide",
     penalty: Penalty | None = None,
     ensemble: int = 1,
-    validation: float = 0.1,
+    validation: float | None = None,
     epochs: int | None = None,
     batch: int | None = None,
     rate: float = 0.03,
@@ -68,8 +68,8 @@ def fit(
     ensemble
         Networks trained side by side from different starts and averaged as densities.
     validation
-        Share of the events kept out of the training to judge it by. Each member of an ensemble
-        keeps out its own, over which its implied prior is then taken.
+        Share of the events kept out of the training to judge it by: by default a tenth. Each
+        member of an ensemble of n keeps out its own n-th, over which its implied prior is taken.
     epochs, batch, rate
         Passes over the events, events per step and highest learning rate; the first two are by
         default chosen for some five hundred steps. Networks of up to 2,000 parameters then take a
@@ -91,6 +91,9 @@ def fit(
     hidden = (hidden,) if isinstance(hidden, int) else tuple(hidden)
     for units in hidden:
         _check_least("hidden", units, 1)
+    if validation is None:
+        # Each event is kept out by one member of an ensemble, and none is wasted.
+        validation = 0.1 if ensemble == 1 else 1 / ensemble
     if not 0 < validation < 1:
         raise InputError(f"validation: {validation}; give a share between 0 and 1, such as 0.1")
     if not rate > 0:

@@ -11,6 +11,7 @@ from gridless.arrays import Array, as_table, as_weights
 from gridless.audit import Audit, audit_templates
 from gridless.errors import GridlessWarning, InputError
 from gridless.grid import make_grid
+from gridless.objective import OBJECTIVES
 
 
 class Templates:
@@ -65,10 +66,17 @@ class Templates:
             f"{', '.join(self.grid.parameters)}, observables {names}"
         )
 
-    def audit(self, components: int = 1) -> Audit:
-        """What section 3 of the paper asks of a grid, in words and numbers."""
+    def audit(self, components: int = 1, objective: str = "penalty") -> Audit:
+        """What section 3 of the paper asks of a grid, in words and numbers.
+
+        With objective="template", the default of `fit`, only what that still asks: that no gap is
+        too wide, nothing is extrapolated, and no template too small.
+        """
+        if objective not in OBJECTIVES:
+            known = ", ".join(OBJECTIVES)
+            raise InputError(f"objective: there is no {objective!r}; give one of {known}")
         return audit_templates(
-            self.x, self.template, self.weights, self.grid, self.observables, components
+            self.x, self.template, self.weights, self.grid, self.observables, components, objective
         )
 
     def balanced_weights(self) -> Array:

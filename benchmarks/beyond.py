@@ -1,0 +1,159 @@
+"""`python -m benchmarks.beyond [name ...]`: what gridless does beyond the paper, measured.
+
+Bias is against the exact likelihood's estimate on the same events, in errors of 10,000 events.
+"""
+
+import argparse
+import resource
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from scipy.stats import chi2, qmc
+
+import gridless as gl
+from gridless.arrays import Array
+from gridless.likelihood import Likelihood
+from gridless.toys import ManyObservables, OneObservable, Toy, TwoObservables, TwoParameters
+
+UNEQUAL = (0, 0.03, 0.08, 0.15, 0.3, 0.5, 0.55, 0.8, 0.95, 1)
+SIZES = tuple(1000 * n for n in (20, 200, 50, 100, 30, 150, 20, 100, 60, 200))
+POINTS = ((0.3, 0.3), (0.7, 0.7), (0.5, 0.5), (0.3, 0.7), (0.7, 0.3))
+
+
+def compare(toy: Toy, model: gl.Model, samples: list[Array]) -> tuple[Array, Array]:
+    """Bias in errors of 10,000 events, and errors over the exact ones."""
+    bias, ratio = [], []
+    for x in samples:
+        found, exact = model.likelihood(x).maximum(), toy.likelihood(x).maximum()
+        sigma = exact.errors * (exact.events / 10_000) ** 0.5
+        bias.append((found.values - exact.values) / sigma)
+        ratio.append(found.errors / exact.errors)
+    return np.array(bias), np.array(ratio)
+
+
+def show(label: str, bias: Array, ratio: Array) -> None:
+    """One line of figures."""
+    print(
+        f"{label}: largest |bias| {np.abs(bias).max():.2f}, rms {np.sqrt((bias**2).mean()):.2f}, "
+        f"error {ratio.min():.3f} to {ratio.max():.3f}",
+        flush=True,
+    )
+
+
+def unequal(first: int) -> None:
+    """1-D, templates anywhere and of any size."""
+    toy = OneObservable()
+    samples = [toy.quantiles(t) for t in np.linspace(0.1, 0.9, 9)]
+    for seed in range(first, first + 5):
+        model = gl.fit(toy.templates(SIZES, seed, at=UNEQUAL), seed=seed)
+        show(f"unequal, seed {seed}", *compare(toy, model, samples))
+
+
+def ten(first: int) -> None:
+    """Ten observables."""
+    toy = ManyObservables()
+    samples = [toy.sample(t, 100_000, 2000 + i) for i, t in enumerate((0.1, 0.3, 0.5, 0.7, 0.9))]
+    for seed in range(first, first + 3):
+        model = gl.fit(toy.templates(100_000, seed), seed=seed)
+        show(f"ten observables, seed {seed}", *compare(toy, model, samples))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+    print(f"peak memory of the process: {peak:.2f} GB", flush=True)
+
+
+def two_parameters(first: int) -> None:
+    """Two parameters, on a grid and scattered, with the coverage of the 68 percent contour."""
+    toy = TwoParameters()
+    samples = [toy.sample(p, 200_000, 3000 + i) for i, p in enumerate(POINTS)]
+    for seed in range(first, first + 3):
+        scattered = qmc.LatinHypercube(2, rng=seed).random(40)
+        kinds = {
+            "grid 5 x 5": toy.templates(40_000, seed, templates=5),
+            "40 scattered": toy.templates(25_000, seed, at=scattered),
+        }
+        for kind, templates in kinds.items():
+            model = gl.fit(templates, seed=seed)
+            show(f"two parameters, {kind}, seed {seed}", *compare(toy, model, samples))
+            covered = sum(
+                inside(model.likelihood(toy.sample(p, 2_000, 10_000 + 100 * i + j)), p)
+                for i, p in enumerate(POINTS)
+                for j in range(100)
+            )
+            print(f"  contour of 68 percent covers in {covered / 500:.1%} of 500", flush=True)
+
+
+def inside(likelihood: Likelihood, truth: tuple[float, ...]) -> bool:
+    """Whether the 68.27 percent contour contains the truth."""
+    return bool(2 * likelihood.scan(np.array(truth)) < chi2.ppf(0.6827, len(truth)))
+
+
+def weights(first: int) -> None:
+    """1-D with 30 percent of the weights equal to -1, and weighted observed events."""
+    toy = OneObservable()
+    samples = [toy.quantiles(t) for t in np.linspace(0.1, 0.9, 9)]
+    for seed in range(first, first + 5):
+        model = gl.fit(negative(100_000, seed), seed=seed)
+        bias, ratio = compare(toy, model, samples)
+        # 10,000 events of which 30 percent count -1 are worth 10,000 x 0.4^2.
+        show(f"negative weights, seed {seed}, effective statistics", 0.4 * bias, ratio)
+    random = np.random.default_rng(first)
+    covered = 0
+    for _ in range(500):
+        theta = random.uniform(0.25, 0.75)
+        x = random.normal(theta, 1, (2_000, 1))
+        low, high = model.likelihood(x, random.exponential(1, 2_000)).maximum().interval
+        covered += low < theta < high
+    print(f"weighted observed events: interval covers in {covered / 500:.1%} of 500", flush=True)
+
+
+def negative(events: int, seed: int) -> gl.Templates:
+    """Templates of x ~ N(theta, 1) in which 30 percent of the events, narrower ones, count -1.
+
+    The other 70 percent are what makes up for them: 0.4 of N(theta, 1) and 0.3 of N(theta, 0.8).
+    """
+    random = np.random.default_rng(seed)
+    theta = np.repeat(gl.grid((0, 1), 10), events)
+    minus = random.random(len(theta)) < 0.3
+    narrow = minus | (random.random(len(theta)) < 0.3 / 0.7)
+    x = random.normal(theta, np.where(narrow, 0.8, 1.0))
+    return gl.Templates(x, theta, (0, 1), weights=np.where(minus, -1.0, 1.0))
+
+
+def small(first: int) -> None:
+    """Ten templates of 5,000 in the 2-D example, ten trainings."""
+    toy = TwoObservables()
+    values = np.linspace(0.1, 0.9, 9)
+    slopes, both, statistical = [], [], []
+    for seed in range(first, first + 10):
+        model = gl.fit(toy.templates(5_000, seed), components=2, seed=seed)
+        table = gl.closure(
+            model, [(t, toy.sample(t, 20_000, 100 * seed + i)) for i, t in enumerate(values)]
+        )
+        slopes.append(table.line[0])
+        both.append(table.pull)
+        errors = np.array([estimate.error for estimate in table.estimates])
+        statistical.append((table.value - table.true) / errors)
+    widths = [np.sqrt((np.array(pulls) ** 2).mean()) for pulls in (both, statistical)]
+    print(
+        f"small samples, 10 trainings: slope {np.mean(slopes):.3f} (spread {np.std(slopes):.3f}), "
+        f"pull width {widths[0]:.2f}, with the statistical error alone {widths[1]:.2f}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """The chosen checks, or all."""
+    checks: dict[str, Callable[[int], None]] = {
+        check.__name__: check for check in (unequal, ten, two_parameters, weights, small)
+    }
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checks", nargs="*", choices=list(checks), default=list(checks))
+    parser.add_argument("--first", type=int, default=500, help="first seed")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    for name in arguments.checks:
+        checks[name](arguments.first)
+
+
+if __name__ == "__main__":
+    main()

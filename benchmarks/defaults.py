@@ -1,0 +1,98 @@
+"""`python -m benchmarks.defaults`: the study that decides the defaults of `fit`.
+
+Objectives, priors, bases and ensembles on four problems with known likelihoods, several seeds each.
+Prints rows of a Markdown table as they are finished; some 40 minutes on one core.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+import gridless as gl
+from gridless.arrays import Array
+from gridless.toys import ManyObservables, OneObservable, Toy, TwoObservables
+
+VALUES = (0.1, 0.3, 0.5, 0.7, 0.9)
+FITS: dict[str, dict[str, Any]] = {
+    "posterior, flat, 1 Gaussian": {"objective": "posterior", "prior": "flat"},
+    "penalty, flat, 1 Gaussian": {"objective": "penalty", "prior": "flat"},
+    "posterior, divide, 1 Gaussian": {"objective": "posterior"},
+    "template, flat, 1 Gaussian": {"prior": "flat"},
+    "template, divide, 1 Gaussian": {},
+    "template, divide, 2 Gaussians": {"components": 2},
+    "posterior, divide, 2 Gaussians": {"components": 2, "objective": "posterior"},
+    "template, divide, 1 logistic": {"basis": "logistic"},
+    "template, divide, exp of quadratic": {"basis": gl.ExpPolynomial(2, 0.05)},
+    "template, divide, exp of cubic": {"basis": gl.ExpPolynomial(3, 0.05)},
+    "template, divide, 1 Gaussian, ensemble of 4": {"ensemble": 4},
+    "template, divide, 2 Gaussians, layers 16 x 16": {"components": 2, "hidden": (16, 16)},
+}
+
+
+class Problem(NamedTuple):
+    """Templates for a seed, samples of known theta, and the exact estimates of those."""
+
+    toy: Toy
+    events: int
+    samples: list[Array]
+
+
+def problems() -> dict[str, Callable[[], Problem]]:
+    """What is measured, by name; samples are large so that the method's own errors show."""
+
+    def sampled(toy: Toy, events: int) -> Problem:
+        samples = [toy.sample(t, 200_000, 1000 + i) for i, t in enumerate(VALUES)]
+        return Problem(toy, events, samples)
+
+    one = OneObservable()
+    return {
+        "one": lambda: Problem(one, 100_000, [one.quantiles(t) for t in VALUES]),
+        "two": lambda: sampled(TwoObservables(), 100_000),
+        "ten": lambda: sampled(ManyObservables(), 100_000),
+        "small": lambda: sampled(TwoObservables(), 5_000),
+    }
+
+
+def row(problem: Problem, options: dict[str, Any], seeds: range) -> str:
+    """Bias in errors of 10,000 events, error over the exact one, slope and CPU seconds."""
+    exact = [problem.toy.likelihood(x).maximum() for x in problem.samples]
+    sigma = [e.error * (e.events / 10_000) ** 0.5 for e in exact]
+    bias, ratio, slopes, seconds = [], [], [], []
+    for seed in seeds:
+        templates = problem.toy.templates(problem.events, seed)
+        start = time.process_time()
+        model = gl.fit(templates, seed=seed, replicas=0, **options)
+        seconds.append(time.process_time() - start)
+        found = [model.likelihood(x).maximum() for x in problem.samples]
+        bias.append([(f.value - e.value) / s for f, e, s in zip(found, exact, sigma, strict=True)])
+        ratio += [f.error / e.error for f, e in zip(found, exact, strict=True)]
+        slopes.append(np.polyfit(VALUES, [f.value for f in found], 1)[0])
+    spread = np.array(bias)
+    return (
+        f"{np.sqrt((spread**2).mean()):.2f} | {np.abs(spread).max():.2f} | "
+        f"{min(ratio):.3f} to {max(ratio):.3f} | {np.mean(slopes):.3f} | {np.mean(seconds):.0f}"
+    )
+
+
+def main() -> None:
+    """Every fit on every problem."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--first", type=int, default=400, help="first seed")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    print("| problem | fit | rms bias | largest | error / exact | slope | CPU s |")
+    print("|---|---|---|---|---|---|---|")
+    for name, make in problems().items():
+        problem = make()
+        for label, options in FITS.items():
+            print(f"| {name} | {label} | {row(problem, options, seeds)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
