@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gridless as gl
-from gridless.toys import OneObservable
+from gridless.toys import OneObservable, TwoParameters
 
 
 def make(theta, bounds=(0, 1), width=1.0, events=2000, weights=None):
@@ -72,3 +72,47 @@ def test_prints_in_a_terminal_and_a_notebook():
     assert "✗" in audit._repr_html_()
     with pytest.raises(StopIteration):
         audit["no such demand"]
+
+
+def test_objective_template_asks_less():
+    templates = make([0, 0.03, 0.08, 0.15, 0.3, 0.5, 0.55, 0.8, 0.95, 1])
+    audit = templates.audit(objective="template")
+    assert audit.ok, str(audit)
+    assert {f.demand for f in audit.findings}.isdisjoint({"spacing", "margin", "weight"})
+    assert not templates.audit().ok
+    with pytest.raises(gl.InputError, match="posterior, penalty, template"):
+        templates.audit(objective="tempate")
+
+
+def test_a_gap_too_wide():
+    finding = make([0.1, 0.2, 0.9], width=0.2).audit(objective="template")["gap"]
+    assert not finding.met
+    assert finding.value == pytest.approx(0.7 / 0.2, rel=0.1)
+    assert "theta = 0.2 and theta = 0.9" in finding.text
+
+
+def test_bounds_far_beyond_the_templates():
+    finding = make([0.4, 0.5, 0.6]).audit(objective="template")["range"]
+    assert not finding.met
+    assert finding.value == pytest.approx(4)
+    assert "0.4 to 0.6" in finding.text
+
+
+def test_effective_size():
+    random = np.random.default_rng(2)
+    theta = gl.grid((0, 1), 3)
+    weights = np.where(random.random(3 * 2000) < 0.4, -1.0, 1.0)
+    finding = make(theta, weights=weights).audit(objective="template")["size"]
+    assert not finding.met
+    assert finding.value == pytest.approx(2000 * 0.2**2, rel=0.5)
+    assert "40% of the weights negative" in finding.text
+
+
+def test_several_parameters():
+    toy = TwoParameters()
+    full = toy.templates(5000, seed=1, templates=4)
+    assert full.audit().ok, str(full.audit())
+    assert full.audit()["difference in t2"].met
+    scattered = toy.templates(2000, seed=1, at=np.random.default_rng(1).random((16, 2)))
+    assert not scattered.audit()["spacing"].met
+    assert scattered.audit(objective="template").ok, str(scattered.audit(objective="template"))

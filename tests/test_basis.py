@@ -100,3 +100,48 @@ def test_unknown_names_and_bad_options_say_the_cure():
         ExpPolynomial(0)
     with pytest.raises(InputError, match="floor"):
         ExpPolynomial(2, floor=0.001)
+
+
+@pytest.mark.parametrize(
+    "basis", [Gaussian(0.1, 2), ExpPolynomial(3, 0.1, 2), ExpPolynomial(2, 0.2, 3)], ids=str
+)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_several_parameters_integrate_to_one_on_the_box(basis, data):
+    z = torch.tensor([data.draw(st.floats(-2, 2)) for _ in range(basis.outputs)]).double()
+    size = {2: 120, 3: 40}[basis.parameters]
+    axis = (torch.arange(size).double() + 0.5) / size
+    points = torch.cartesian_prod(*[axis] * basis.parameters)
+    assert torch.exp(basis.log_prob(points, z)).mean().item() == pytest.approx(1, abs=0.01)
+    shape = basis.log_shape(points, z) - basis.log_integral(z)
+    torch.testing.assert_close(shape, basis.log_prob(points, z))
+
+
+@pytest.mark.parametrize("basis", [Gaussian(0.1, 2), ExpPolynomial(3, 0.1, 2)], ids=str)
+def test_values_at_once_are_values_one_by_one(basis):
+    z = torch.randn(5, 2, basis.outputs, generator=torch.Generator().manual_seed(1)).double()
+    t = torch.rand(7, 2, generator=torch.Generator().manual_seed(2)).double()
+    at_once = basis.log_shape_at(t, z)
+    assert at_once.shape == (5, 7, 2)
+    for j in range(7):
+        torch.testing.assert_close(at_once[:, j], basis.log_shape(t[j], z))
+
+
+def test_correlated_gaussian_against_scipy():
+    from scipy.stats import multivariate_normal
+
+    basis = Gaussian(parameters=2)
+    z = torch.tensor([0.5, 0.4, np.log(0.08), np.log(0.06), -0.7], dtype=torch.float64)
+    # y_1 = d_1 / 0.08, y_2 = (d_2 - 0.7 d_1) / 0.06.
+    root = np.array([[1 / 0.08, 0], [-0.7 / 0.06, 1 / 0.06]])
+    exact = multivariate_normal([0.5, 0.4], np.linalg.inv(root.T @ root))
+    t = np.random.default_rng(1).normal([0.5, 0.4], 0.05, (20, 2))
+    ours = basis.log_prob(torch.tensor(t), z).numpy()
+    np.testing.assert_allclose(ours, exact.logpdf(t), atol=2e-3)
+
+
+def test_one_parameter_only():
+    with pytest.raises(InputError, match="one parameter"):
+        Logistic.for_spacing(0.1, 2)
+    with pytest.raises(InputError, match="give 1, 2 or 3"):
+        Gaussian(parameters=4)

@@ -5,6 +5,8 @@ import pytest
 import torch
 
 import gridless as gl
+from gridless.fitting import _folds, _prepare, _samples, _split, input_transformation
+from gridless.network import Network
 from gridless.toys import OneObservable, TwoObservables
 
 QUICK = {"hidden": (3,), "epochs": 2}
@@ -126,3 +128,49 @@ def test_one_layer_may_be_a_number(templates):
 def test_nothing_is_printed_in_a_pipe(templates, capfd):
     gl.fit(templates, **QUICK)
     assert capfd.readouterr() == ("", "")
+
+
+def test_heavy_tails_are_bent_in():
+    random = np.random.default_rng(1)
+    x = np.stack([random.normal(5, 2, 20_000), np.exp(3 * random.normal(size=20_000))], axis=1)
+    centre, scale, bend = input_transformation(x)
+    assert bend.tolist() == [0, 1]
+    assert centre[0] == pytest.approx(5, abs=0.05)
+    assert scale[0] == pytest.approx(2, abs=0.05)
+    inputs = np.arcsinh((x[:, 1] - centre[1]) / scale[1])
+    assert np.abs(inputs).max() < 15
+
+
+def test_a_cauchy_observable_can_be_used():
+    toy, random = OneObservable(), np.random.default_rng(2)
+    templates = toy.templates(2_000, seed=1)
+    x = np.hstack([templates.x, 1e4 * random.standard_cauchy((len(templates), 1))])
+    theta = templates.grid.values[templates.template, 0]
+    model = gl.fit(gl.Templates(x, theta, (0, 1)), hidden=(4,), seed=1)
+    observed = np.hstack([toy.quantiles(0.4, 2_000), 1e4 * random.standard_cauchy((2_000, 1))])
+    estimate = model.likelihood(observed).maximum()
+    assert estimate.value == pytest.approx(0.4, abs=4 * estimate.error_simulation)
+    assert estimate.error == pytest.approx(2_000**-0.5, rel=0.15)
+
+
+def test_members_of_an_ensemble_hold_out_each_event_once(templates):
+    generator = torch.Generator().manual_seed(1)
+    fold = _folds(templates, 4, generator)
+    for k in range(len(templates.grid)):
+        own = fold[torch.as_tensor(templates.template) == k]
+        assert torch.bincount(own).tolist() == [500] * 4
+    network = Network(1, gl.Gaussian(), 1, (), members=4)
+    training, held = _split(_prepare(templates, network), fold, 4, generator)
+    assert len(training) == len(held) == len(templates)
+    assert ((training.weights == 0).sum(0) == 1).all()
+    assert ((held.weights != 0).sum(0) == 1).all()
+    samples = _samples(templates, fold, 4)
+    assert sum(len(x) for x, _ in samples) == len(templates)
+
+
+def test_an_ensemble_is_reproducible_and_better_than_nothing(templates):
+    models = [gl.fit(templates, hidden=(4,), ensemble=3, epochs=4, seed=2) for _ in range(2)]
+    x = OneObservable().quantiles(0.3, 1_000)
+    values = [model.likelihood(x).maximum() for model in models]
+    assert values[0].value == values[1].value
+    assert values[0].value == pytest.approx(0.3, abs=4 * values[0].error_simulation)

@@ -1,6 +1,7 @@
-"""Slow: the paper's examples at their full size, against the exact likelihood.
+"""Slow: the paper's examples and those beyond it at full size, against the exact likelihood.
 
-The claims for more seeds are measured in benchmarks/bias.py; these keep them from breaking.
+The claims for more seeds are measured in benchmarks/defaults.py and benchmarks/beyond.py; these
+keep them from breaking.
 """
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import torch
 
 import gridless as gl
-from gridless.toys import OneObservable, TwoObservables
+from gridless.toys import OneObservable, TwoObservables, TwoParameters
 
 pytestmark = pytest.mark.slow
 
@@ -67,3 +68,42 @@ def test_two_observables_with_default_settings():
         ours, exact = model.likelihood(x).maximum(), toy.likelihood(x).maximum()
         assert ours.value == pytest.approx(exact.value, abs=0.005)
         assert ours.error == pytest.approx(exact.error, rel=0.04)
+
+
+def test_any_placement_and_any_sizes():
+    values = (0, 0.03, 0.08, 0.15, 0.3, 0.5, 0.55, 0.8, 0.95, 1)
+    sizes = [1000 * n for n in (20, 200, 50, 100, 30, 150, 20, 100, 60, 200)]
+    model = gl.fit(ONE.templates(sizes, seed=3, at=values), seed=3)
+    for theta in np.linspace(0.1, 0.9, 9):
+        estimate = model.likelihood(ONE.quantiles(theta)).maximum()
+        assert estimate.value == pytest.approx(theta, abs=0.5 * 0.01)
+        assert estimate.error == pytest.approx(0.01, rel=0.03)
+
+
+def test_negative_weights():
+    """30 percent of the events, of width 0.8, count -1, and others make up for them."""
+    random = np.random.default_rng(4)
+    theta = np.repeat(gl.grid((0, 1), 10), 100_000)
+    minus = random.random(len(theta)) < 0.3
+    narrow = minus | (random.random(len(theta)) < 0.3 / 0.7)
+    x = random.normal(theta, np.where(narrow, 0.8, 1.0))
+    templates = gl.Templates(x, theta, (0, 1), weights=np.where(minus, -1.0, 1.0))
+    size = templates.audit(objective="template")["size"]
+    assert size.value == pytest.approx(16_000, rel=0.05)
+    assert "30% of the weights negative" in size.text
+    model = gl.fit(templates, seed=4)
+    for t in np.linspace(0.1, 0.9, 5):
+        estimate = model.likelihood(ONE.quantiles(t)).maximum()
+        # 0.01 / 0.4 is the error of 10,000 events of such weights.
+        assert estimate.value == pytest.approx(t, abs=0.5 * 0.025)
+
+
+def test_two_parameters_at_scattered_points():
+    toy = TwoParameters()
+    at = np.random.default_rng(5).random((40, 2))
+    model = gl.fit(toy.templates(25_000, seed=5, at=at), seed=5)
+    for i, point in enumerate([(0.3, 0.3), (0.7, 0.7), (0.5, 0.5), (0.3, 0.7), (0.7, 0.3)]):
+        x = toy.sample(point, 100_000, seed=50 + i)
+        ours, exact = model.likelihood(x).maximum(), toy.likelihood(x).maximum()
+        assert (np.abs(ours.values - exact.values) < 0.6 * exact.errors * np.sqrt(10)).all()
+        np.testing.assert_allclose(ours.errors, exact.errors, rtol=0.1)

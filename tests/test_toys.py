@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gridless.toys import OneObservable, TwoObservables
+from gridless.toys import ManyObservables, OneObservable, TwoObservables, TwoParameters
 
 
 def test_the_exact_estimate_in_one_dimension_is_the_mean():
@@ -46,3 +46,31 @@ def test_seeds():
     toy = TwoObservables()
     assert (toy.sample(0.5, 10, seed=1) == toy.sample(0.5, 10, seed=1)).all()
     assert (toy.templates(10, seed=1).x != toy.templates(10, seed=2).x).any()
+
+
+def test_many_observables_in_their_own_scales():
+    toy = ManyObservables()
+    x = toy.sample(0.7, 100_000, seed=1)
+    y = np.log(x[:, 5:]) / 1.5
+    np.testing.assert_allclose(y.mean(axis=0), 0.7 * 0.25 * np.array([-1, 1, -1, 1, -1]), atol=0.02)
+    assert np.corrcoef(y.T)[0, 1] == pytest.approx(0.3, abs=0.01)
+    assert x[:, 4].std() == pytest.approx(100, rel=0.01)
+    estimate = toy.likelihood(x).maximum()
+    assert estimate.value == pytest.approx(0.7, abs=4 * estimate.error)
+    # The information of one event is a Sigma^-1 a = 10 x 0.25^2 / 0.7 for alternating shifts.
+    assert estimate.error == pytest.approx((100_000 * 0.625 / 0.7) ** -0.5, rel=0.01)
+
+
+def test_two_parameters():
+    toy = TwoParameters()
+    x = toy.sample((0.3, 0.6), 100_000, seed=2)
+    estimate = toy.likelihood(x).maximum()
+    assert (np.abs(estimate.value - [0.3, 0.6]) < 4 * estimate.error).all()
+    templates = toy.templates(10, seed=1, templates=3)
+    assert len(templates.grid) == 9
+    assert templates.grid.parameters == ("t1", "t2")
+
+
+def test_templates_anywhere_of_any_size():
+    templates = OneObservable().templates([10, 20], seed=1, at=[0.1, 0.9])
+    assert np.bincount(templates.template).tolist() == [10, 20]
