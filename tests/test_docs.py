@@ -8,7 +8,10 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 # The tutorial is a notebook and runs as one, in test_tutorial.py.
-PAGES = [ROOT / "README.md", ROOT / "docs" / "basis.md", ROOT / "docs" / "method.md"]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("basis", "method", "warnings")),
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

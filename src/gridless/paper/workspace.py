@@ -58,6 +58,7 @@ class Workspace:
                 hidden=self.choices.hidden_1d,
                 objective=objective,
                 prior=prior,
+                replicas=0,  # the paper's chi2 has the statistical error alone
                 seed=seed,
             ),
         )
@@ -71,6 +72,7 @@ class Workspace:
                 TwoObservables().templates(self.choices.events, seed),
                 components=2,
                 hidden=self.choices.hidden_2d,
+                replicas=0,
                 seed=seed,
             ),
         )
