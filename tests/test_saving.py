@@ -1,7 +1,6 @@
 """A saved model is the same model; any other file is refused with a reason."""
 
 import json
-import os
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 import gridless as gl
-from gridless.saving import write_whole
 from gridless.toys import OneObservable, TwoObservables
 
 
@@ -119,17 +117,3 @@ def test_missing_arrays(path):
     save_file(arrays, path, metadata)
     with pytest.raises(gl.InputError, match="arrays do not fit its header"):
         gl.load(path)
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "result.bin"
-    write_whole(path, b"old")
-
-    def fail(*_):
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr(type(path), "replace", fail)
-    with pytest.raises(OSError, match="No space"):
-        write_whole(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["result.bin"]

@@ -39,7 +39,7 @@ def test_the_rate_rises_and_ends_at_zero():
 def test_over_training_is_undone():
     """Sixty events without information: the best epoch on fresh events is an early one."""
     trainer = make_trainer(make_events(60, 1, 0.0), make_events(5000, 2, 0.0))
-    history = trainer.stage(1, Schedule(200, 60, 0.1), None, torch.zeros(1), nothing)
+    history = trainer.stage(1, Schedule(200, 60, 0.1), None, torch.zeros(1), nothing, [])
     best = min(epoch.validation for epoch in history)
     assert history[-1].validation > best + 0.005
     assert trainer.mean_cost(trainer.validation).item() == pytest.approx(best, abs=0.002)
@@ -48,7 +48,7 @@ def test_over_training_is_undone():
 
 def test_large_samples_keep_the_last_epoch():
     trainer = make_trainer(make_events(20_000, 1), make_events(2_000, 2))
-    history = trainer.stage(1, Schedule(6, 500, 0.02), None, torch.zeros(1), nothing)
+    history = trainer.stage(1, Schedule(6, 500, 0.02), None, torch.zeros(1), nothing, [])
     assert history[-1].kept
     assert history[-1].training < history[0].training
 

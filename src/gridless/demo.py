@@ -7,10 +7,10 @@ from rich.console import Console
 
 from gridless.closure import closure
 from gridless.figures import draw_closure, draw_likelihood, save_figure
+from gridless.files import write_whole
 from gridless.fitting import fit
 from gridless.grid import grid
 from gridless.report import Section, render_report
-from gridless.saving import write_whole
 from gridless.toys import TwoObservables
 
 

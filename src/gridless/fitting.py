@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from gridless.arrays import Array
 from gridless.basis import Basis, basis_kind
+from gridless.checkpoint import Checkpoint, fingerprint
 from gridless.errors import InputError
 from gridless.grid import Grid
 from gridless.model import PRIORS, Model
@@ -44,6 +46,7 @@ def fit(
     ridge: float = 10.0,
     replicas: int = 32,
     seed: int = 0,
+    checkpoint: str | Path | None = None,
 ) -> Model:
     """Train a mixture density network on templates and return it as a model.
 
@@ -81,6 +84,9 @@ def fit(
         none.
     seed
         Fixes everything random.
+    checkpoint
+        A file that keeps where the training stands. After an interruption the same call goes on
+        from there; when the training is finished it is removed.
     """
     _check_choice("objective", objective, OBJECTIVES)
     _check_choice("prior", prior, PRIORS)
@@ -127,7 +133,22 @@ def fit(
     if objective == "penalty":
         flatness = _flatness(penalty or Penalty(), templates, network, training)
     schedule = _schedule(len(training), epochs, batch, rate)
-    trainer = Trainer(network, training, held, t, objective, ridge, generator)
+    options = {
+        "objective": objective,
+        "penalty": asdict(penalty) if penalty is not None else None,
+        "validation": validation,
+        "epochs": schedule.epochs,
+        "batch": schedule.batch,
+        "rate": rate,
+        "ridge": ridge,
+        "seed": seed,
+    }
+    keep = None
+    if checkpoint is not None:
+        shape_of = [kind.name, kind.options(), components, hidden, activation, ensemble]
+        key = fingerprint([events.x, events.template, events.weights], options | {"net": shape_of})
+        keep = Checkpoint(Path(checkpoint), key)
+    trainer = Trainer(network, training, held, t, objective, ridge, generator, keep)
     history, strength = train(trainer, schedule, flatness, penalty.strength if penalty else None)
 
     samples = _samples(templates, fold, ensemble)
@@ -138,20 +159,19 @@ def fit(
         unseen = held if ensemble > 1 else None
         copies = replicate(trainer, unseen, flatness, strength, replicas, shape)
     cells = make_cells(network, templates.x, templates.balanced_weights(), shape)
-    options = {
-        "objective": objective,
-        "penalty": asdict(penalty) if penalty is not None else None,
-        "validation": validation,
-        "epochs": schedule.epochs,
-        "batch": schedule.batch,
-        "rate": rate,
-        "ridge": ridge,
-        "seed": seed,
-        # In units of log likelihood, over the held-out events: none means nothing was learnt.
-        "gain": float(-(trainer.mean_cost(held) * held.effective).sum()),
-    }
+    # In units of log likelihood, over the held-out events: none means nothing was learnt.
+    options["gain"] = float(-(trainer.mean_cost(held) * held.effective).sum())
     return Model(
-        network, grid, templates.observables, prior, q, copies, cells, options, tuple(history)
+        network,
+        grid,
+        templates.observables,
+        prior,
+        q,
+        copies,
+        cells,
+        options,
+        tuple(history),
+        templates.data,
     )
 
 

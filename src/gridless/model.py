@@ -10,6 +10,7 @@ import numpy as np
 
 from gridless import chebyshev
 from gridless.arrays import Array, as_table, as_weights
+from gridless.checkpoint import Epoch
 from gridless.errors import InputError
 from gridless.estimate import Caveat
 from gridless.evaluation import approximate_curve, log_density, outputs, sum_over_events
@@ -19,7 +20,6 @@ from gridless.network import Network
 from gridless.posterior import Posterior
 from gridless.prior import ImpliedPrior
 from gridless.simulation import Replicas
-from gridless.training import Epoch
 from gridless.trust import Cells, Trust
 
 PRIORS = ("flat", "divide")
@@ -32,7 +32,8 @@ class Model:
     """p(theta | x) as learnt from templates, with the implied prior that belongs to it.
 
     `replicas` carry the uncertainty from finite simulation, `cells` tell whether observed events
-    look like it. `options` are the arguments of the fit, `history` what every epoch ended with.
+    look like it. `options` are the arguments of the fit, `history` what every epoch ended with,
+    `data` the files it was made from, with their sizes and checksums.
     """
 
     network: Network
@@ -44,6 +45,7 @@ class Model:
     cells: Cells | None = None
     options: dict[str, Any] = field(default_factory=dict)
     history: tuple[Epoch, ...] = ()
+    data: tuple[dict[str, Any], ...] = ()
 
     def __repr__(self) -> str:
         network = self.network

@@ -1,7 +1,6 @@
 """Saving a model as one safetensors file, and loading it. Nothing in the file is ever executed."""
 
 import json
-import os
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -15,13 +14,14 @@ from safetensors.torch import save
 from torch import Tensor
 
 from gridless.basis import Basis, basis_kind
+from gridless.checkpoint import Epoch
 from gridless.errors import InputError
+from gridless.files import write_whole
 from gridless.grid import Grid
 from gridless.model import Model
 from gridless.network import Network
 from gridless.prior import ImpliedPrior
 from gridless.simulation import Replicas
-from gridless.training import Epoch
 from gridless.trust import Cells
 
 FORMAT = 2
@@ -46,17 +46,7 @@ class Header(BaseModel):
     members: int
     options: dict[str, Any]
     history: list[dict[str, float]]
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that at every moment either the old or the whole new one is there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    data: list[dict[str, Any]] = []
 
 
 def save_model(model: Model, path: Path) -> None:
@@ -76,6 +66,7 @@ def save_model(model: Model, path: Path) -> None:
         members=network.members,
         options=model.options,
         history=[asdict(epoch) for epoch in model.history],
+        data=list(model.data),
     )
     arrays = {f"network.{name}": value for name, value in network.state_dict().items()}
     arrays |= {
@@ -161,6 +152,7 @@ def _build(header: Header, arrays: dict[str, Tensor]) -> Model:
         cells,
         header.options,
         tuple(_epoch(row) for row in header.history),
+        tuple(header.data),
     )
 
 

@@ -40,6 +40,8 @@ class Templates:
         observables: Sequence[str] | None = None,
         parameters: Sequence[str] | None = None,
     ) -> None:
+        # What files the events came from, if any: names, sizes and checksums.
+        self.data: tuple[dict[str, Any], ...] = ()
         self.x, self.observables = as_table(x, "x", observables, "x")
         values, names = as_table(theta, "theta", parameters, "theta")
         if len(values) != len(self.x):

@@ -8,6 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gridless.checkpoint import (
+    Checkpoint,
+    Epoch,
+    State,
+    numbered,
+    optimiser_tensors,
+    restore_optimiser,
+)
 from gridless.network import Network
 from gridless.newton import event_gradients, flatten, gradient, newton, restore
 from gridless.objective import (
@@ -68,19 +76,6 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class Epoch:
-    """What one epoch ended with: every term of the cost, averaged over the ensemble."""
-
-    stage: int
-    epoch: int
-    training: float
-    validation: float
-    spread: float
-    strength: float
-    kept: bool
-
-
-@dataclass(frozen=True)
 class Trainer:
     """The fixed circumstances of a training: what is trained, on what, towards what."""
 
@@ -91,6 +86,7 @@ class Trainer:
     objective: str
     ridge: float
     generator: torch.Generator
+    checkpoint: Checkpoint | None = None
 
     @property
     def size(self) -> float:
@@ -145,6 +141,17 @@ class Trainer:
         """Evaluate the implied prior over all training events."""
         flatness.anchor(self.network, ((part.x, part.weights) for part in self.events.chunks()))
 
+    def resume(self) -> State | None:
+        """Go on from the checkpoint, if there is one of this training."""
+        state = None if self.checkpoint is None else self.checkpoint.load()
+        if state is not None:
+            self.generator.set_state(state.tensors["generator"])
+            with torch.no_grad():
+                pairs = zip(self.network.parameters(), state.under("parameter"), strict=True)
+                for p, value in pairs:
+                    p.copy_(value)
+        return state
+
     def stage(
         self,
         number: int,
@@ -152,8 +159,11 @@ class Trainer:
         flatness: Flatness | None,
         strength: Tensor,
         report: Callable[[str], None],
+        history: list[Epoch],
+        state: State | None = None,
     ) -> list[Epoch]:
-        """Train once through the schedule and go back to the best epoch of each member."""
+        """Train once through the schedule, from `state` on, and go back to the best epoch of each
+        member. What every epoch ended with follows `history`."""
         network = self.network
         optimiser = torch.optim.Adam(self.parameter_groups(), betas=(0.9, 0.99))
         batches = max(1, len(self.events) // schedule.batch)
@@ -165,8 +175,12 @@ class Trainer:
         # negative.
         per_event = (self.events.total / len(self.events)).float()
         kept = [p.detach().clone() for p in network.parameters()]
-        history = []
-        for epoch in range(schedule.epochs):
+        first = 0
+        if state is not None:
+            first, history, best = state.epoch, state.history, state.tensors["best"]
+            kept = state.under("kept")
+            restore_optimiser(optimiser, state)
+        for epoch in range(first, schedule.epochs):
             order = torch.randperm(len(self.events), generator=self.generator)
             sums, s = torch.zeros(network.members), torch.zeros(network.members)
             if flatness is not None:
@@ -191,18 +205,28 @@ class Trainer:
             best = torch.minimum(best, total)
             for saved, p in zip(kept, network.parameters(), strict=True):
                 saved[keep] = p.detach()[keep]
-            history.append(
-                Epoch(
-                    number,
-                    epoch + 1,
-                    float((sums / batches).mean()),
-                    float(validation.mean()),
-                    float(s.mean()),
-                    float(strength.mean()),
-                    bool(keep.all()),
-                )
+            ended = Epoch(
+                number,
+                epoch + 1,
+                float((sums / batches).mean()),
+                float(validation.mean()),
+                float(s.mean()),
+                float(strength.mean()),
+                bool(keep.all()),
             )
-            report(f"cost {history[-1].validation:.5f}")
+            history = [*history, ended]
+            report(f"cost {ended.validation:.5f}")
+            if self.checkpoint is not None:
+                tensors = {
+                    "best": best,
+                    "strength": strength,
+                    "rounding": torch.zeros(1) if flatness is None else flatness.rounding,
+                    "generator": self.generator.get_state(),
+                    **numbered("kept", kept),
+                    **numbered("parameter", list(network.parameters())),
+                    **optimiser_tensors(optimiser),
+                }
+                self.checkpoint.save(State(number, epoch + 1, history, tensors))
         with torch.no_grad():
             for saved, p in zip(kept, network.parameters(), strict=True):
                 p.copy_(saved)
@@ -305,14 +329,23 @@ def train(
     """
     lam = none = torch.zeros(trainer.network.members)
     stages = 1 if flatness is None else 2
+    state = trainer.resume()
+    history: list[Epoch] = []
     with progress_bar("fit", stages * (schedule.epochs + 1)) as report:
-        history = trainer.stage(1, schedule, None, none, report)
-        history += trainer.polish(1, schedule.epochs + 1, None, none, report)
+        if state is None or state.stage == 1:
+            history = trainer.stage(1, schedule, None, none, report, history, state)
+            history += trainer.polish(1, schedule.epochs + 1, None, none, report)
+            state = None
         if flatness is not None:
-            s = trainer.spread(flatness).clamp(min=LEAST_SPREAD)
-            flatness.rounding = s
-            cost = trainer.mean_cost(trainer.validation)
-            lam = cost.abs() / s if strength is None else torch.full_like(s, strength)
-            history += trainer.stage(2, schedule, flatness, lam, report)
+            if state is None:
+                flatness.rounding = trainer.spread(flatness).clamp(min=LEAST_SPREAD)
+                cost = trainer.mean_cost(trainer.validation).abs()
+                lam = cost / flatness.rounding
+                lam = lam if strength is None else torch.full_like(lam, strength)
+            else:
+                flatness.rounding, lam = state.tensors["rounding"], state.tensors["strength"]
+            history = trainer.stage(2, schedule, flatness, lam, report, history, state)
             history += trainer.polish(2, schedule.epochs + 1, flatness, lam, report)
+    if trainer.checkpoint is not None:
+        trainer.checkpoint.remove()
     return history, lam

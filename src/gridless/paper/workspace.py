@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from gridless import __version__
+from gridless.files import write_whole
 from gridless.fitting import fit
 from gridless.model import Model
 from gridless.paper.choices import Choices
-from gridless.saving import load, write_whole
+from gridless.saving import load
 from gridless.templates import Templates
 from gridless.toys import OneObservable, TwoObservables
 
