@@ -69,7 +69,7 @@ def two_parameters(first: int) -> None:
         scattered = qmc.LatinHypercube(2, rng=seed).random(40)
         kinds = {
             "grid 5 x 5": toy.templates(40_000, seed, templates=5),
-            "40 scattered": toy.templates(25_000, seed, at=scattered),
+            "40 scattered": toy.templates(40_000, seed, at=scattered),
         }
         for kind, templates in kinds.items():
             model = gl.fit(templates, seed=seed)
@@ -125,7 +125,7 @@ def small(first: int) -> None:
     values = np.linspace(0.1, 0.9, 9)
     slopes, both, statistical = [], [], []
     for seed in range(first, first + 10):
-        model = gl.fit(toy.templates(5_000, seed), components=2, seed=seed)
+        model = gl.fit(toy.templates(5_000, seed), "gaussian", components=2, seed=seed)
         table = gl.closure(
             model, [(t, toy.sample(t, 20_000, 100 * seed + i)) for i, t in enumerate(values)]
         )

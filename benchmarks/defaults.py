@@ -17,19 +17,28 @@ from gridless.arrays import Array
 from gridless.toys import ManyObservables, OneObservable, Toy, TwoObservables
 
 VALUES = (0.1, 0.3, 0.5, 0.7, 0.9)
+GAUSSIAN = {"basis": "gaussian"}
 FITS: dict[str, dict[str, Any]] = {
-    "posterior, flat, 1 Gaussian": {"objective": "posterior", "prior": "flat"},
-    "penalty, flat, 1 Gaussian": {"objective": "penalty", "prior": "flat"},
-    "posterior, divide, 1 Gaussian": {"objective": "posterior"},
-    "template, flat, 1 Gaussian": {"prior": "flat"},
-    "template, divide, 1 Gaussian": {},
-    "template, divide, 2 Gaussians": {"components": 2},
-    "posterior, divide, 2 Gaussians": {"components": 2, "objective": "posterior"},
+    "posterior, flat, 1 Gaussian": GAUSSIAN | {"objective": "posterior", "prior": "flat"},
+    "penalty, flat, 1 Gaussian": GAUSSIAN | {"objective": "penalty", "prior": "flat"},
+    "posterior, divide, 1 Gaussian": GAUSSIAN | {"objective": "posterior"},
+    "template, flat, 1 Gaussian": GAUSSIAN | {"prior": "flat"},
+    "template, divide, 1 Gaussian": GAUSSIAN,
+    "template, divide, 2 Gaussians": GAUSSIAN | {"components": 2},
+    "posterior, divide, 2 Gaussians": {
+        "basis": "gaussian",
+        "components": 2,
+        "objective": "posterior",
+    },
     "template, divide, 1 logistic": {"basis": "logistic"},
     "template, divide, exp of quadratic": {"basis": gl.ExpPolynomial(2, 0.05)},
     "template, divide, exp of cubic": {"basis": gl.ExpPolynomial(3, 0.05)},
-    "template, divide, 1 Gaussian, ensemble of 4": {"ensemble": 4},
-    "template, divide, 2 Gaussians, layers 16 x 16": {"components": 2, "hidden": (16, 16)},
+    "template, divide, 1 Gaussian, ensemble of 4": GAUSSIAN | {"ensemble": 4},
+    "template, divide, 2 Gaussians, layers 16 x 16": {
+        "basis": "gaussian",
+        "components": 2,
+        "hidden": (16, 16),
+    },
 }
 
 

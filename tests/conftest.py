@@ -22,14 +22,14 @@ def templates():
 @pytest.fixture(scope="session")
 def model(templates):
     """A quickly trained model of `templates`."""
-    return gl.fit(templates, hidden=(4,), epochs=4, seed=3)
+    return gl.fit(templates, "gaussian", hidden=(4,), epochs=4, seed=3)
 
 
 @pytest.fixture(scope="session")
 def model_2d():
     """A quickly trained ensemble of two on the two-observable example."""
     templates = TwoObservables().templates(2_000, seed=6)
-    return gl.fit(templates, components=2, hidden=(8,), ensemble=2, epochs=3, seed=4)
+    return gl.fit(templates, "gaussian", components=2, hidden=(8,), ensemble=2, epochs=3, seed=4)
 
 
 def parabola(best: float, width: float, bounds=(0.0, 1.0), events: int = 100) -> Likelihood:

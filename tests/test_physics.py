@@ -15,6 +15,8 @@ pytestmark = pytest.mark.slow
 
 ONE = OneObservable()
 VALUES = np.linspace(0.05, 0.95, 11)
+# The network of the paper's first example.
+GAUSSIAN = {"basis": "gaussian", "hidden": (5,)}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,9 @@ def estimates(model):
 
 
 def test_uncorrected_training_is_biased_towards_the_middle(templates_1d):
-    model = gl.fit(templates_1d, hidden=(5,), objective="posterior", prior="flat", seed=1)
+    model = gl.fit(
+        templates_1d, "gaussian", hidden=(5,), objective="posterior", prior="flat", seed=1
+    )
     bias, _ = estimates(model)
     assert 0.10 < bias[0] < 0.12
     assert -0.12 < bias[-1] < -0.10
@@ -46,7 +50,7 @@ def test_uncorrected_training_is_biased_towards_the_middle(templates_1d):
     [("penalty", "flat"), ("posterior", "divide"), ("template", "divide")],
 )
 def test_every_cure_removes_the_bias(templates_1d, objective, prior):
-    model = gl.fit(templates_1d, hidden=(5,), objective=objective, prior=prior, seed=1)
+    model = gl.fit(templates_1d, **GAUSSIAN, objective=objective, prior=prior, seed=1)
     bias, error = estimates(model)
     assert np.abs(bias).max() < 0.006
     np.testing.assert_allclose(error, 0.01, rtol=0.03)
@@ -54,15 +58,19 @@ def test_every_cure_removes_the_bias(templates_1d, objective, prior):
 
 def test_half_trained_is_not_trained(templates_1d):
     """The default length reaches the same estimate as four times that, within 0.2 sigma."""
-    usual = gl.fit(templates_1d, hidden=(5,), seed=1)
-    longer = gl.fit(templates_1d, hidden=(5,), seed=1, epochs=4 * usual.options["epochs"])
+    usual = gl.fit(templates_1d, **GAUSSIAN, seed=1)
+    longer = gl.fit(
+        templates_1d, "gaussian", hidden=(5,), seed=1, epochs=4 * usual.options["epochs"]
+    )
     difference = estimates(usual)[0] - estimates(longer)[0]
     assert np.abs(difference).max() < 0.2 * 0.01
 
 
 def test_two_observables_with_default_settings():
     toy = TwoObservables()
-    model = gl.fit(toy.templates(100_000, seed=2), components=2, hidden=(16, 16), seed=2)
+    model = gl.fit(
+        toy.templates(100_000, seed=2), "gaussian", components=2, hidden=(16, 16), seed=2
+    )
     for i, theta in enumerate((0.1, 0.3, 0.5, 0.7, 0.9)):
         x = toy.sample(theta, 200_000, seed=100 + i)
         ours, exact = model.likelihood(x).maximum(), toy.likelihood(x).maximum()

@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from gridless.basis import Basis, ExpPolynomial, Gaussian, Logistic
 from gridless.closure import Closure, closure
+from gridless.coverage import Coverage, coverage
 from gridless.errors import GridlessWarning, InputError
 from gridless.estimate import Estimate
 from gridless.fitting import fit
@@ -12,6 +13,7 @@ from gridless.likelihood import Likelihood
 from gridless.model import Model
 from gridless.objective import Penalty
 from gridless.posterior import Posterior
+from gridless.reading import Sample, read, read_templates
 from gridless.saving import load
 from gridless.templates import Templates
 
@@ -20,6 +22,7 @@ __version__ = version("gridless")
 __all__ = [
     "Basis",
     "Closure",
+    "Coverage",
     "Estimate",
     "ExpPolynomial",
     "Gaussian",
@@ -30,9 +33,13 @@ __all__ = [
     "Model",
     "Penalty",
     "Posterior",
+    "Sample",
     "Templates",
     "closure",
+    "coverage",
     "fit",
     "grid",
     "load",
+    "read",
+    "read_templates",
 ]

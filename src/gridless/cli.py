@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from gridless import __version__
+from gridless import __version__, commands
 from gridless.errors import InputError
 
 
@@ -84,3 +84,15 @@ def paper(output: Path, only: str | None, quick: bool) -> None:
         sys.exit(130)
     if not agree:
         sys.exit(1)
+
+
+for command in (
+    commands.init,
+    commands.audit,
+    commands.fit,
+    commands.measure,
+    commands.closure,
+    commands.report,
+    commands.export,
+):
+    main.add_command(command)

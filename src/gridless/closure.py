@@ -81,9 +81,8 @@ class Closure:
     def lines(self) -> tuple[tuple[float, float], ...]:
         """Slope and intercept of estimated against true theta of each parameter, weighted by the
         errors."""
-        errors = np.array([estimate.errors for estimate in self.estimates])
         fits = [
-            np.polyfit(self.truth[:, p], self._values[:, p], 1, w=1 / errors[:, p])
+            np.polyfit(self.truth[:, p], self._values[:, p], 1, w=1 / self._errors[:, p])
             for p in range(len(self.parameters))
         ]
         return tuple((float(slope), float(intercept)) for slope, intercept in fits)
@@ -151,34 +150,30 @@ def closure(model: Model, samples: Samples) -> Closure:
     """Estimate theta of each sample and compare it with the truth.
 
     `samples` are Templates, a mapping from the true theta to the events, or pairs of the two; with
-    several parameters the true theta is a tuple.
+    several parameters the true theta is a tuple. Events may be a pair (events, weights).
     """
-    pairs = [(np.atleast_1d(np.asarray(true, float)), x) for true, x in _pairs(samples)]
+    pairs = sample_pairs(samples)
     if len(pairs) < 2:
         raise InputError(f"samples: {len(pairs)} sample(s); give at least two values of theta")
-    count = len(model.grid.parameters)
-    for true, _ in pairs:
-        if true.shape != (count,):
+    for true, _, _ in pairs:
+        if true.shape != (len(model.grid.parameters),):
             names = ", ".join(model.grid.parameters)
             raise InputError(f"samples: a true value {true.tolist()}; give {names} of each sample")
-    estimates = tuple(_likelihood(model, x).maximum() for _, x in pairs)
-    return Closure(np.array([true for true, _ in pairs]), estimates)
+    estimates = tuple(model.likelihood(x, weights).maximum() for _, x, weights in pairs)
+    return Closure(np.array([true for true, _, _ in pairs]), estimates)
 
 
-def _likelihood(model: Model, events: Any) -> Any:
-    """The likelihood of a sample: its events, or a pair of events and weights."""
-    x, weights = events if isinstance(events, tuple) else (events, None)
-    return model.likelihood(x, weights)
-
-
-def _pairs(samples: Samples) -> Iterable[tuple[Any, Any]]:
-    if isinstance(samples, Mapping):
-        return samples.items()
+def sample_pairs(samples: Samples) -> list[tuple[Array, Any, Any]]:
+    """Of every sample the true theta, the events, and their weights or None."""
     if isinstance(samples, Templates):
-        pairs = []
+        triples = []
         for k, theta in enumerate(samples.grid.values):
             own = samples.template == k
             weights = None if samples.weights is None else samples.weights[own]
-            pairs.append((theta, (samples.x[own], weights)))
-        return pairs
-    return samples
+            triples.append((theta, samples.x[own], weights))
+        return triples
+    pairs = samples.items() if isinstance(samples, Mapping) else samples
+    return [
+        (np.atleast_1d(np.asarray(true, float)), *(x if isinstance(x, tuple) else (x, None)))
+        for true, x in pairs
+    ]

@@ -23,7 +23,7 @@ def run_demo(output: Path, events: int, seed: int, console: Console) -> None:
     console.print(str(audit), highlight=False)
 
     console.rule("2  Fit: a mixture of two Gaussians from two hidden layers")
-    model = fit(templates, components=2, hidden=(16, 16), seed=seed)
+    model = fit(templates, "gaussian", components=2, hidden=(16, 16), seed=seed)
     console.print(repr(model), highlight=False)
 
     console.rule("3  Measure 10,000 events of unknown theta")

@@ -31,7 +31,7 @@ _STEPS = 500
 
 def fit(
     templates: Templates,
-    basis: str | Basis | None = None,
+    basis: str | Basis = "exp_polynomial",
     components: int = 1,
     hidden: int | Sequence[int] = (16,),
     activation: str = "tanh",
@@ -55,9 +55,8 @@ def fit(
     templates
         The simulated events.
     basis, components
-        The shape of the components ("gaussian", "logistic", "exp_polynomial", or a `Basis`) and
-        their number. Named bases are kept at least half as wide as the gap between templates. By
-        default "gaussian" for one parameter, "exp_polynomial" for several.
+        The shape of the components ("exp_polynomial", "gaussian", "logistic", or a `Basis`) and
+        their number. Named bases are kept at least half as wide as the gap between templates.
     hidden, activation
         Units of the hidden layer, or of each of several, and "tanh", "silu" or "relu".
     objective
@@ -239,11 +238,9 @@ def _samples(templates: Templates, fold: Tensor, ensemble: int) -> list[tuple[Ar
     return [(templates.x[which], weights[which]) for which in held]
 
 
-def _basis(basis: str | Basis | None, grid: Grid) -> Basis:
+def _basis(basis: str | Basis, grid: Grid) -> Basis:
     """The basis that was asked for, suited to the grid."""
     parameters = len(grid.parameters)
-    if basis is None:
-        basis = "gaussian" if parameters == 1 else "exp_polynomial"
     if isinstance(basis, str):
         return basis_kind(basis).for_spacing(grid.spacing, parameters)
     if basis.parameters != parameters:

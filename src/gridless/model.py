@@ -20,6 +20,7 @@ from gridless.network import Network
 from gridless.posterior import Posterior
 from gridless.prior import ImpliedPrior
 from gridless.simulation import Replicas
+from gridless.summary import Summary
 from gridless.trust import Cells, Trust
 
 PRIORS = ("flat", "divide")
@@ -33,7 +34,8 @@ class Model:
 
     `replicas` carry the uncertainty from finite simulation, `cells` tell whether observed events
     look like it. `options` are the arguments of the fit, `history` what every epoch ended with,
-    `data` the files it was made from, with their sizes and checksums.
+    `data` the files it was made from, with their sizes and checksums, `summary` what a report
+    tells of them.
     """
 
     network: Network
@@ -46,6 +48,7 @@ class Model:
     options: dict[str, Any] = field(default_factory=dict)
     history: tuple[Epoch, ...] = ()
     data: tuple[dict[str, Any], ...] = ()
+    summary: Summary | None = None
 
     def __repr__(self) -> str:
         network = self.network
@@ -60,13 +63,13 @@ class Model:
 
     def posterior(self, x: Any) -> Posterior:
         """p(theta | x) of each event."""
-        log_c, z = outputs(self.network.double_copy(), self._table(x))
+        log_c, z = outputs(self.network.double_copy(), self.table(x))
         log_q = self.implied_prior.log_q if self.prior == "divide" else None
         return Posterior(self.network, log_c, z, self.grid, log_q)
 
     def likelihood(self, x: Any, weights: Any = None) -> Likelihood:
         """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass."""
-        table = self._table(x)
+        table = self.table(x)
         given = as_weights(weights, len(table))
         w = np.ones(len(table)) if given is None else given
 
@@ -144,7 +147,7 @@ class Model:
         every = total.reshape(-1, *sizes)
         return np.array([chebyshev.coefficients(c) for c in every]).reshape(count, count, *sizes)
 
-    def _table(self, x: Any) -> Array:
+    def table(self, x: Any) -> Array:
         """Observed events as (events, observables), in the order of the training."""
         expected = ", ".join(self.observables)
         if hasattr(x, "columns"):

@@ -66,9 +66,10 @@ class Network(nn.Module):
 
     @property
     def normalised(self) -> bool:
-        """Whether components count as densities: with one parameter their integrals are cheap and
-        training does better with them; with several only where the range normalises."""
-        return self.templates is None or self.basis.parameters == 1
+        """Whether components count as densities: where the range normalises, and else for several
+        components of one parameter, whose integrals are cheap and with which training does better.
+        A single component's integral would cancel."""
+        return self.templates is None or (self.basis.parameters == 1 and self.components > 1)
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the weights so that every unit starts with unit variance, the output nearly at

@@ -22,6 +22,7 @@ from gridless.model import Model
 from gridless.network import Network
 from gridless.prior import ImpliedPrior
 from gridless.simulation import Replicas
+from gridless.summary import Summary
 from gridless.trust import Cells
 
 FORMAT = 2
@@ -47,6 +48,7 @@ class Header(BaseModel):
     options: dict[str, Any]
     history: list[dict[str, float]]
     data: list[dict[str, Any]] = []
+    summary: dict[str, Any] | None = None
 
 
 def save_model(model: Model, path: Path) -> None:
@@ -67,6 +69,7 @@ def save_model(model: Model, path: Path) -> None:
         options=model.options,
         history=[asdict(epoch) for epoch in model.history],
         data=list(model.data),
+        summary=None if model.summary is None else model.summary.as_dict(),
     )
     arrays = {f"network.{name}": value for name, value in network.state_dict().items()}
     arrays |= {
@@ -153,6 +156,7 @@ def _build(header: Header, arrays: dict[str, Tensor]) -> Model:
         header.options,
         tuple(_epoch(row) for row in header.history),
         tuple(header.data),
+        None if header.summary is None else Summary.from_dict(header.summary),
     )
 
 

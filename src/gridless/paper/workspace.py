@@ -56,6 +56,7 @@ class Workspace:
             f"1d-{objective}-{prior}-{seed}",
             lambda: fit(
                 self.templates_1d(seed),
+                "gaussian",
                 hidden=self.choices.hidden_1d,
                 objective=objective,
                 prior=prior,
@@ -71,6 +72,7 @@ class Workspace:
             f"2d-{seed}",
             lambda: fit(
                 TwoObservables().templates(self.choices.events, seed),
+                "gaussian",
                 components=2,
                 hidden=self.choices.hidden_2d,
                 replicas=0,

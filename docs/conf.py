@@ -1,0 +1,70 @@
+"""How Sphinx builds this site: `make docs`. Nothing is executed, and no network is needed."""
+
+import re
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
+import gridless
+
+project = "gridless"
+author = "The gridless developers"
+copyright = author
+release = version = gridless.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+exclude_patterns = ["_build"]
+default_role = "code"
+
+html_theme = "furo"
+html_title = f"gridless {release}"
+html_copy_source = False
+html_math_renderer = "mathml"
+
+myst_enable_extensions = ["amsmath", "dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_attr_annotations = False
+napoleon_google_docstring = False
+# "hidden, activation" is one entry of a docstring: two arguments that belong together.
+napoleon_use_param = False
+maximum_signature_line_length = 80
+
+# What functions return: users are given one and never make one.
+RESULTS = {
+    f"gridless.{name}"
+    for name in ("Closure", "Coverage", "Estimate", "Likelihood", "Model", "Posterior", "Sample")
+}
+
+
+def plain_text(_app, what, _name, _object, _options, lines):
+    """Docstrings are plain text with names in backticks: |log q| and x* are no markup."""
+    if what == "attribute":
+        lines.insert(0, "")  # Or napoleon takes what stands before a colon for a type.
+    lines[:] = [re.sub(r"(`[^`]*`)|([|*])", lambda m: m[1] or rf"\{m[2]}", s) for s in lines]
+
+
+def without_constructor(_app, _what, name, _object, _options, signature, returns):
+    """Leave out the arguments of the constructor of a result."""
+    return ("", None) if name in RESULTS else (signature, returns)
+
+
+def inline_math(self, node):
+    """Set a formula as MathML, which browsers show without a script."""
+    self.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def block_math(self, node):
+    """Set a formula on lines of its own."""
+    self.body.append(f"<div class='math'>{tex2mathml(node.astext(), as_block=True)}</div>")
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """Connect the above."""
+    app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
+    app.connect("autodoc-process-docstring", plain_text, priority=100)
+    app.connect("autodoc-process-signature", without_constructor)

@@ -1,0 +1,416 @@
+"""The verbs of the command line: audit, fit, measure, closure, report, export, init."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+
+from gridless.analysis import TEMPLATE, FitOptions
+from gridless.errors import InputError
+from gridless.estimate import Estimate
+from gridless.files import check_writable, write_whole
+from gridless.likelihood import Likelihood
+from gridless.saving import load
+from gridless.sources import analysis_from, analysis_of, observed_likelihood, templates_of
+from gridless.summary import summarise
+
+Command = Callable[..., Any]
+as_json = click.option("--json", "machine", is_flag=True, help="Print JSON for machines.")
+where = click.option(
+    "--where", metavar="EXPRESSION", help="Use only these events, in this command alone."
+)
+weight = click.option("--weight", metavar="EXPRESSION", help="Weight of an event.")
+
+
+def template_options(command: Command) -> Command:
+    """What names the templates: an analysis file, or a pattern with flags."""
+    for option in (
+        click.argument("templates"),
+        click.option(
+            "--bounds",
+            type=(str, float, float),
+            multiple=True,
+            metavar="NAME LOW HIGH",
+            help="A parameter and its bounds; once for each.",
+        ),
+        click.option("-x", "--observables", help="Columns or expressions, with commas between."),
+        weight,
+        click.option(
+            "--selection",
+            metavar="EXPRESSION",
+            help="Use only these events; the model will ask the same of data.",
+        ),
+        where,
+    )[::-1]:
+        command = option(command)
+    return command
+
+
+def fit_options(command: Command) -> Command:
+    """Every option of a fit; those not given come from the analysis file, or are the defaults."""
+    for option in (
+        click.option("--basis", help="gaussian, logistic or exp_polynomial."),
+        click.option("--components", type=int, help="Number of components."),
+        click.option("--hidden", help="Units of the hidden layers, such as 16 or 16,16."),
+        click.option("--activation", help="tanh, silu or relu."),
+        click.option("--objective", help="posterior, penalty or template."),
+        click.option("--prior", help="flat or divide."),
+        click.option("--ensemble", type=int, help="Networks to average."),
+        click.option("--validation", type=float, help="Share of events held out."),
+        click.option("--epochs", type=int, help="Passes over the events."),
+        click.option("--batch", type=int, help="Events per step."),
+        click.option("--rate", type=float, help="Highest learning rate."),
+        click.option("--ridge", type=float, help="Strength of the prior on the weights."),
+        click.option("--replicas", type=int, help="Bootstrap replicas of the templates."),
+        click.option("--seed", type=int, help="Fixes everything random."),
+    )[::-1]:
+        command = option(command)
+    return command
+
+
+@click.command()
+@template_options
+@click.option("--components", type=int, default=1, show_default=True)
+@click.option(
+    "--objective",
+    type=click.Choice(["posterior", "penalty", "template"]),
+    default="template",
+    show_default=True,
+    help="What the fit will ask of the templates.",
+)
+@as_json
+def audit(components: int, objective: str, where: str | None, machine: bool, **source: Any) -> None:
+    """Check whether the templates are fit for the purpose, and say what to change.
+
+    Example: gridless audit 'mtop_{mtop}.root:events' --bounds mtop 165 180 -x m_jjb,m_jj
+    """
+    found = templates_of(analysis_from(**source), where).audit(components, objective)
+    if machine:
+        rows = [finding.__dict__ for finding in found.findings]
+        _print_json({"title": found.title, "ok": found.ok, "findings": rows})
+    else:
+        click.echo(str(found))
+
+
+@click.command()
+@template_options
+@fit_options
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Model file.")
+@as_json
+def fit(output: Path, where: str | None, machine: bool, **options: Any) -> None:
+    """Train a model on templates and write it to a file.
+
+    TEMPLATES is an analysis.yaml, or a pattern with --bounds and -x. Interrupted, the same command
+    goes on from the last epoch.
+
+    Example: gridless fit analysis.yaml -o top.safetensors --seed 1
+    """
+    from gridless.fitting import fit as train
+
+    check_writable(output)
+    names = FitOptions.model_fields
+    source = {key: value for key, value in options.items() if key not in names}
+    given = {key: value for key, value in options.items() if key in names and value is not None}
+    if "hidden" in given:
+        given["hidden"] = _units(given["hidden"])
+    analysis = analysis_from(**source)
+    chosen = analysis.fit.model_dump() | given
+    templates = templates_of(analysis, where)
+    part = output.with_name(f".{output.name}.checkpoint")
+    try:
+        model = train(templates, checkpoint=part, **chosen)
+    except KeyboardInterrupt:
+        click.echo("interrupted; the same command goes on from the last epoch", err=True)
+        sys.exit(130)
+    columns = {"columns": analysis.observables, "selection": analysis.selection}
+    model = replace(
+        model,
+        options=model.options | columns | {"command": " ".join(["gridless", *sys.argv[1:]])},
+        summary=summarise(templates, chosen["components"], chosen["objective"]),
+    )
+    model.save(output)
+    if machine:
+        _print_json(
+            {
+                "model": str(output),
+                "events": len(templates),
+                "templates": len(templates.grid),
+                "max_log_q": model.implied_prior.max_log,
+                "warnings": _rows(model.caveats),
+            }
+        )
+    else:
+        click.echo(f"{model!r}\n  {len(templates):,} events; written to {output}")
+        for caveat in model.caveats:
+            click.echo(f"  warning: {caveat.name}: {caveat.text}")
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", nargs=-1, required=True)
+@click.option("--level", type=float, help="Also an interval at this confidence level.")
+@click.option(
+    "--constrain",
+    type=(str, float, float),
+    multiple=True,
+    metavar="NAME VALUE ERROR",
+    help="What another measurement says of a parameter.",
+)
+@click.option(
+    "--fix", type=(str, float), multiple=True, metavar="NAME VALUE", help="Hold a parameter."
+)
+@click.option(
+    "--scan", type=click.Path(path_type=Path), help="Write the likelihood curve to a CSV file."
+)
+@weight
+@where
+@as_json
+def measure(
+    model: Path,
+    data: tuple[str, ...],
+    level: float | None,
+    constrain: tuple[tuple[str, float, float], ...],
+    fix: tuple[tuple[str, float], ...],
+    scan: Path | None,
+    machine: bool,
+    **reading: Any,
+) -> None:
+    """Estimate the parameters of observed events, with both uncertainties and every warning.
+
+    Example: gridless measure top.safetensors data.root:events --level 0.95
+    """
+    if scan is not None:
+        check_writable(scan)
+    likelihood = observed_likelihood(load(model), data, **reading)
+    for name, value, error in constrain:
+        likelihood = likelihood.constrain(name, value, error)
+    if fix:
+        likelihood = likelihood.fix(**dict(fix))
+    estimate = likelihood.maximum()
+    wider = None if level is None else np.reshape(likelihood.interval(level), (-1, 2))
+    if scan is not None:
+        write_whole(scan, scan_csv(likelihood).encode())
+    if machine:
+        _print_json(estimate_json(estimate, level, wider))
+        return
+    click.echo(str(estimate))
+    if wider is not None and level is not None:
+        for name, (low, high) in zip(estimate.parameters, wider, strict=True):
+            click.echo(f"  {name}: {low:.6g} to {high:.6g} at {level:.0%}")
+    if estimate.p_value is not None:
+        click.echo(f"  p-value of the fit to the simulation: {estimate.p_value:.2g}")
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("samples")
+@weight
+@where
+@click.option("--toys", type=int, help="Pseudo-experiments per value, for the coverage.")
+@click.option("--events", type=int, help="Events per pseudo-experiment.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Fixes everything random.")
+@as_json
+def closure(
+    model: Path,
+    samples: str,
+    toys: int | None,
+    events: int | None,
+    seed: int,
+    machine: bool,
+    **reading: Any,
+) -> None:
+    """Estimate samples whose parameters are known: pulls, slope, chi2/dof, coverage.
+
+    Example: gridless closure top.safetensors 'test_{mtop}.root:events' --toys 1000
+    """
+    from gridless.closure import closure as close
+    from gridless.coverage import coverage
+
+    trained = load(model)
+    templates = templates_of(*analysis_of(trained, samples, **reading))
+    table = close(trained, templates)
+    tested = coverage(trained, templates, toys, events, seed) if toys else None
+    if machine:
+        content = {
+            "parameters": list(table.parameters),
+            "true": table.truth.tolist(),
+            "estimates": [estimate_json(e, None, None)["parameters"] for e in table.estimates],
+            "pull": table.pull.tolist(),
+            "slope": [slope for slope, _ in table.lines],
+            "chi2": table.chi2,
+            "dof": table.dof,
+        }
+        if tested is not None:
+            content["coverage"] = tested.covered.tolist()
+            content["pull_width"] = tested.pull_width.tolist()
+        _print_json(content)
+        return
+    click.echo(str(table))
+    if tested is not None:
+        click.echo(f"\n{tested}")
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", nargs=-1)
+@click.option("--closure", "samples", metavar="PATTERN", help="Samples of known parameters.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="The page to write.",
+)
+@weight
+@where
+@as_json
+def report(
+    model: Path,
+    data: tuple[str, ...],
+    samples: str | None,
+    output: Path,
+    machine: bool,
+    **reading: Any,
+) -> None:
+    """Write one self-contained HTML page about a model and, with DATA, a measurement.
+
+    Example: gridless report top.safetensors data.root:events --closure 'test_{mtop}.root:events'
+    """
+    from gridless.closure import closure as close
+    from gridless.model_report import model_report
+
+    check_writable(output)
+    trained = load(model)
+    table = None
+    if samples is not None:
+        table = close(trained, templates_of(*analysis_of(trained, samples, **reading)))
+    likelihood = observed_likelihood(trained, data, **reading) if data else None
+    command = " ".join(["gridless", *sys.argv[1:]])
+    write_whole(output, model_report(trained, likelihood, table, command).encode())
+    if machine:
+        _print_json({"report": str(output)})
+    else:
+        click.echo(f"written to {output}")
+
+
+@click.command()
+@click.argument("output", type=click.Path(path_type=Path), default=Path("analysis.yaml"))
+@click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+@as_json
+def init(output: Path, force: bool, machine: bool) -> None:
+    """Write an analysis.yaml with comments, to begin from.
+
+    Example: gridless init analysis.yaml
+    """
+    if output.exists() and not force:
+        raise InputError(f"{output}: is there already; give another name, or --force")
+    write_whole(output, TEMPLATE.encode())
+    if machine:
+        _print_json({"analysis": str(output)})
+    else:
+        Console().print(f"written to {output}; edit it, then: gridless audit {output}")
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", nargs=-1)
+@click.option("--onnx", type=click.Path(path_type=Path), help="The network as an ONNX file.")
+@click.option("--curve", type=click.Path(path_type=Path), help="The likelihood of DATA as JSON.")
+@click.option("--hepdata", type=click.Path(path_type=Path), help="The same as HEPData YAML.")
+@weight
+@where
+@as_json
+def export(
+    model: Path,
+    data: tuple[str, ...],
+    onnx: Path | None,
+    curve: Path | None,
+    hepdata: Path | None,
+    machine: bool,
+    **reading: Any,
+) -> None:
+    """Write the network as ONNX, or the likelihood of DATA as JSON or HEPData YAML.
+
+    Example: gridless export top.safetensors --onnx top.onnx
+    """
+    from gridless import exporting
+
+    wanted = [path for path in (onnx, curve, hepdata) if path is not None]
+    if not wanted:
+        raise InputError("export: nothing asked for; give --onnx, --curve or --hepdata")
+    if (curve or hepdata) and not data:
+        raise InputError("export: the likelihood needs observed events; give a data file")
+    for path in wanted:
+        check_writable(path)
+    trained = load(model)
+    if onnx is not None:
+        write_whole(onnx, exporting.onnx_bytes(trained))
+    if curve or hepdata:
+        likelihood = observed_likelihood(trained, data, **reading)
+        if curve is not None:
+            content = json.dumps(exporting.curve(likelihood), indent=1)
+            write_whole(curve, content.encode())
+        if hepdata is not None:
+            write_whole(hepdata, exporting.hepdata(likelihood).encode())
+    if machine:
+        _print_json({"written": [str(path) for path in wanted]})
+    else:
+        click.echo("written to " + ", ".join(str(path) for path in wanted))
+
+
+def scan_csv(likelihood: Likelihood) -> str:
+    """The profile of every parameter as lines of `parameter,value,rise`."""
+    lines = ["parameter,value,delta_log_likelihood"]
+    for name, (low, high) in zip(likelihood.grid.parameters, likelihood.grid.bounds, strict=True):
+        values = np.linspace(low, high, 201)
+        for value, rise in zip(values, likelihood.profile(name, values), strict=True):
+            lines.append(f"{name},{value:.10g},{rise:.10g}")
+    return "\n".join(lines) + "\n"
+
+
+def estimate_json(estimate: Estimate, level: float | None, wider: Any) -> dict[str, Any]:
+    """An estimate for machines."""
+    parameters = {}
+    for p, name in enumerate(estimate.parameters):
+        low, high = estimate.intervals[p].tolist()
+        simulation = estimate.errors_simulation
+        parameters[name] = {
+            "value": float(estimate.values[p]),
+            "low": low,
+            "high": high,
+            "error": float(estimate.errors[p]),
+            "error_simulation": None if simulation is None else float(simulation[p]),
+        }
+        if wider is not None:
+            parameters[name]["interval"] = {"level": level, "low": wider[p][0], "high": wider[p][1]}
+    return {
+        "parameters": parameters,
+        "correlation": estimate.correlation.tolist(),
+        "events": estimate.events,
+        "valid": estimate.valid,
+        "p_value": estimate.p_value,
+        "outside": estimate.outside,
+        "warnings": _rows(estimate.warnings),
+    }
+
+
+def _rows(caveats: Any) -> list[dict[str, str]]:
+    return [{"name": caveat.name, "text": caveat.text} for caveat in caveats]
+
+
+def _print_json(content: Any) -> None:
+    click.echo(json.dumps(content, indent=1))
+
+
+def _units(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"hidden: {text!r}; give numbers such as 16 or 16,16") from None

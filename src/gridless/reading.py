@@ -1,0 +1,518 @@
+"""Reading events from files and tables: samples, streams of blocks, and templates by file name."""
+
+import difflib
+import glob
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gridless.arrays import Array
+from gridless.errors import InputError
+from gridless.expressions import Column, evaluate, names
+from gridless.formats import (
+    Block,
+    Table,
+    awkward_fault,
+    dtype_fault,
+    one_length,
+    open_file,
+    split_source,
+    unmask,
+)
+from gridless.grid import make_grid
+from gridless.templates import Templates
+
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+# A column that every table has: the number of the row, from 0. `entry % 4 == 0` is every fourth.
+ENTRY = "entry"
+# One name alone, several names, or names with an expression each.
+Columns = str | Sequence[str] | Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Events of one source: `x` (events, observables), weights or None, and where they are from."""
+
+    x: Array
+    weights: Array | None
+    observables: tuple[str, ...]
+    source: str
+    checksum: str | None
+    """SHA-256 of the file; None for a table in memory."""
+
+    @property
+    def events(self) -> int:
+        """How many events passed the selection."""
+        return len(self.x)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What a model keeps of it: source, number of events and checksum."""
+        return {"source": self.source, "events": self.events, "checksum": self.checksum}
+
+    def __repr__(self) -> str:
+        weighted = "" if self.weights is None else " weighted"
+        return (
+            f"Sample: {self.events:,}{weighted} events from {self.source}, "
+            f"observables {', '.join(self.observables)}"
+        )
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is wanted of each source: names with their expressions, weight and selection."""
+
+    columns: dict[str, str]
+    weight: str | None
+    selection: str | None
+
+
+def read(
+    source: Any, columns: Columns, weight: str | None = None, selection: str | None = None
+) -> Sample:
+    """The events of a file (`top.root:events`, `top.parquet`) or of a table in memory.
+
+    Parameters
+    ----------
+    source
+        A path, with `:name` of the tree, RNTuple, group or compound dataset where a ROOT or HDF5
+        file holds several; or a data frame, an awkward array of records, a mapping of arrays.
+    columns
+        Column names or expressions of columns (`m_jjb / m_jj`); or a mapping of names to those.
+    weight
+        Expression for the weight of an event.
+    selection
+        Expression that is true for the events to keep (`(pt > 30) & (abs(eta) < 2.5)`). `entry` is
+        the number of the row in its file, so that `entry % 4 == 0` keeps every fourth.
+    """
+    request = _request(columns, weight, selection)
+    blocks = list(_stream(source, request, 200_000))
+    return Sample(
+        x=np.concatenate([x for x, _ in blocks]),
+        weights=None if weight is None else np.concatenate([w for _, w in blocks if w is not None]),
+        observables=tuple(request.columns),
+        source=_label(source),
+        checksum=_checksum(source),
+    )
+
+
+def chunks(
+    source: Any,
+    columns: Columns,
+    weight: str | None = None,
+    selection: str | None = None,
+    size: int = 200_000,
+) -> Iterator[tuple[Array, Array | None]]:
+    """Blocks of `x` and weights from at most `size` rows each, for files larger than memory."""
+    if size < 1:
+        raise InputError(f"size: {size}; give at least 1 row per block")
+    request = _request(columns, weight, selection)
+    with _open(source) as table:  # Now, so that mistakes show before the first block is asked for.
+        _needed(source, table, request)
+    return _stream(source, request, size)
+
+
+def find(pattern: str | Path) -> list[tuple[dict[str, float], str]]:
+    """The files that match `data/mtop_{mtop}.root:events`, with the values in their names.
+
+    Each brace stands for a number; `*` and `?` match anything inside one folder's name. Sorted by
+    value. Several files with the same value are one template.
+    """
+    path, name = split_source(pattern)
+    texts, parameters = _split_pattern(str(path))
+    # Braces of one name must agree, and a leading * takes no digit of the number that follows.
+    strict, loose = (_regex(texts, parameters, kind) for kind in (_NUMBER, "[^/]+"))
+    wild = "*".join(text.replace("[", "[[]") for text in texts)
+    found = []
+    for file in sorted(glob.glob(wild)):
+        if not Path(file).is_file() or not (general := loose.fullmatch(file)):
+            continue
+        match = strict.fullmatch(file) or general
+        values = {key: _number(file, key, match[key]) for key in dict.fromkeys(parameters)}
+        found.append((values, file if name is None else f"{file}:{name}"))
+    if not found:
+        raise InputError(f"{pattern}: no file matches; {_what_is_there(texts[0])}")
+    return sorted(found, key=lambda pair: (list(pair[0].values()), pair[1]))
+
+
+def read_templates(
+    sources: Any,
+    observables: Columns,
+    bounds: ArrayLike,
+    *,
+    weight: str | None = None,
+    selection: str | None = None,
+    parameters: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> Templates:
+    """Templates from files.
+
+    Parameters
+    ----------
+    sources
+        A pattern with the parameters in braces (`mtop_{mtop}.root:events`); or a mapping of values
+        (or tuples of values) to sources, or pairs of those; or one source in which the parameters
+        are columns.
+    observables
+        Column names or expressions, or a mapping of names to those.
+    bounds
+        (low, high), or one such pair per parameter, in the order of `parameters`.
+    weight, selection
+        As in `read`.
+    parameters
+        Names of the parameters, or the columns they are in. With a pattern they are known, and
+        this gives their order.
+    columns
+        Expressions for `observables`, where those are names only.
+    """
+    request = _request(_pair(observables, columns), weight, selection)
+    labels = [parameters] if isinstance(parameters, str) else parameters
+    if _has_braces(sources):
+        files, labels = _order(sources, find(sources), labels)
+    elif _is_table(sources):
+        return _read_with_theta(sources, request, bounds, labels)
+    else:
+        files = _pairs(sources)
+        labels = _name_values(files, labels)
+    _check_values(files, bounds, labels)
+    for _, source in files:
+        with _open(source) as table:
+            _needed(source, table, request)
+    samples = [read(source, request.columns, weight, selection) for _, source in files]
+    theta = [np.tile(v, (s.events, 1)) for (v, _), s in zip(files, samples, strict=True)]
+    templates = Templates(
+        np.concatenate([sample.x for sample in samples]),
+        np.concatenate(theta),
+        bounds,
+        None if weight is None else np.concatenate([s.weights for s in samples]),
+        tuple(request.columns),
+        labels,
+    )
+    templates.data = tuple(sample.provenance for sample in samples)
+    return templates
+
+
+def _request(columns: Columns, weight: str | None, selection: str | None) -> _Request:
+    if not isinstance(columns, Mapping):
+        listed = [columns] if isinstance(columns, str) else list(columns)
+        if len(set(listed)) < len(listed):
+            raise InputError(f"columns: {', '.join(listed)} repeat; give each once")
+        columns = {column: column for column in listed}
+    if not columns:
+        raise InputError("columns: none; give at least one column or expression")
+    return _Request(dict(columns), weight, selection)
+
+
+def _stream(source: Any, request: _Request, size: int) -> Iterator[tuple[Array, Array | None]]:
+    seen = kept = 0
+    with _open(source) as table:
+        needed = _needed(source, table, request)
+        for block in table.blocks(needed, size):
+            x, weights = _compute(source, block, request, seen)
+            seen += len(block[needed[0]])
+            kept += len(x)
+            if len(x):
+                yield x, weights
+    if seen == 0:
+        raise InputError(f"{_label(source)}: no events in it; give a file with events")
+    if kept == 0:
+        raise InputError(
+            f"{_label(source)}: none of its {seen:,} events passes the selection "
+            f"{request.selection!r}; widen it"
+        )
+
+
+def _needed(source: Any, table: Table, request: _Request) -> list[str]:
+    """The columns to read, all of them there and of numbers."""
+    wanted = [*request.columns.values(), request.weight, request.selection]
+    needed: dict[str, None] = {}
+    for expression in wanted:
+        if expression is None:
+            continue
+        try:
+            used = names(expression, table.columns)
+        except InputError as error:
+            guess = _closest(str(expression), table)
+            raise InputError(f"{_label(source)}: {error}{guess}") from error
+        used = used - {ENTRY} if ENTRY not in table.columns else used
+        for name in sorted(used - set(table.columns)):
+            inside = "" if name == expression else f" for {expression!r}"
+            raise InputError(
+                f"{_label(source)}: no column {name!r}{inside}{_closest(name, table)}; "
+                f"there are {_listed(table.columns)}"
+            )
+        needed |= dict.fromkeys(sorted(used))
+    if not needed:
+        raise InputError(f"{_label(source)}: no column in {wanted[0]!r}; use at least one")
+    for name in needed:
+        fault = table.fault(name)
+        if fault:
+            raise InputError(
+                f"{_label(source)}: column {name!r} holds {fault}, not one number per event; "
+                "choose another column"
+            )
+    return list(needed)
+
+
+def _compute(
+    source: Any, block: Block, request: _Request, first: int
+) -> tuple[Array, Array | None]:
+    """x and weights of the selected rows of a block that begins at row `first`."""
+    try:
+        rows = first + np.arange(len(next(iter(block.values()))))
+        kept = block = {ENTRY: rows, **block}
+        if request.selection is not None:
+            passes = _condition(request.selection, block)
+            kept, rows = {n: column[passes] for n, column in block.items()}, rows[passes]
+        columns = {name: evaluate(text, kept) for name, text in request.columns.items()}
+        weights = None if request.weight is None else evaluate(request.weight, kept)
+    except InputError as error:
+        raise InputError(f"{_label(source)}: {error}") from error
+    x = np.column_stack([column.astype(np.float64) for column in columns.values()])
+    _check_finite(source, x, [f"column {name!r}" for name in columns], rows)
+    if weights is None:
+        return x, None
+    weights = weights.astype(np.float64)
+    _check_finite(source, weights[:, None], [f"weight {request.weight!r}"], rows)
+    return x, weights
+
+
+def _condition(selection: str, block: Block) -> Column:
+    values = evaluate(selection, block)
+    if np.isnan(values).any():
+        raise InputError(f"selection {selection!r} is nan for some events; compare it: x > 0")
+    return np.asarray(values != 0)
+
+
+def _check_finite(source: Any, table: Array, labels: Sequence[str], rows: Column) -> None:
+    bad = ~np.isfinite(table)
+    if bad.any():
+        row, column = (int(index[0]) for index in np.nonzero(bad))
+        raise InputError(
+            f"{_label(source)}: {labels[column]} is {table[row, column]} in row {rows[row]}; "
+            "remove such events by a selection, or give finite values"
+        )
+
+
+def _closest(name: str, table: Table) -> str:
+    close = difflib.get_close_matches(name, table.columns, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _listed(entries: Sequence[str], most: int = 20) -> str:
+    more = f" and {len(entries) - most} more" if len(entries) > most else ""
+    return (", ".join(entries[:most]) or "none") + more
+
+
+def _label(source: Any) -> str:
+    return str(source) if isinstance(source, str | Path) else f"{type(source).__name__} in memory"
+
+
+def _checksum(source: Any) -> str | None:
+    if not isinstance(source, str | Path):
+        return None
+    with split_source(source)[0].open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _open(source: Any) -> AbstractContextManager[Table]:
+    return open_file(source) if isinstance(source, str | Path) else nullcontext(_memory(source))
+
+
+def _memory(source: Any) -> Table:
+    """A data frame, an awkward array of flat records, a structured array, or arrays by name."""
+    flexible = hasattr(source, "fields") and hasattr(source, "layout")
+    if flexible:
+        keys = source.fields
+    elif hasattr(source, "columns"):
+        keys = source.columns
+    elif isinstance(source, Mapping):
+        keys = source
+    elif isinstance(source, np.ndarray) and source.dtype.names:
+        keys = source.dtype.names
+    else:
+        raise InputError(
+            f"{_label(source)}: cannot be read; give a path such as 'top.root:events', a data "
+            "frame, an awkward array of records, or a mapping of names to arrays"
+        )
+    by_name = {str(key): key for key in keys}
+
+    def fault(name: str) -> str:
+        if flexible:
+            return awkward_fault(source[name])
+        values = _as_array(source[by_name[name]])
+        return dtype_fault(values.dtype, values.shape)
+
+    def blocks(wanted: Sequence[str], size: int) -> Iterator[Block]:
+        columns = {name: _as_array(source[by_name[name]]) for name in wanted}
+        events = one_length({name: c.shape for name, c in columns.items()}, _label(source))
+        for start in range(0, events, size):
+            yield {name: column[start : start + size] for name, column in columns.items()}
+
+    return Table(tuple(by_name), fault, blocks)
+
+
+def _as_array(values: Any) -> Column:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+    if hasattr(values, "layout") and hasattr(values, "mask"):
+        return unmask(values.to_numpy())
+    # A nullable column of pandas that has gaps is an array of objects unless told otherwise.
+    plain = getattr(getattr(values, "dtype", None), "numpy_dtype", None)
+    if plain is not None and plain.kind in "fiub" and values.isna().any():
+        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(values)
+
+
+def _has_braces(sources: Any) -> bool:
+    return isinstance(sources, str | Path) and "{" in str(sources)
+
+
+def _split_pattern(path: str) -> tuple[list[str], list[str]]:
+    """The texts around the braces, and the names in them."""
+    parts = re.split(r"\{([^{}]*)\}", path)
+    texts, parameters = parts[::2], parts[1::2]
+    if not parameters:
+        raise InputError(
+            f"{path}: no parameter in it; put its name into braces: data/mtop_{{mtop}}.root"
+        )
+    for name in parameters:
+        if not name.isidentifier():
+            raise InputError(f"{path}: {{{name}}} is not a name; write it like {{mtop}}")
+    if "" in texts[1:-1]:
+        raise InputError(f"{path}: two braces touch; put something between the numbers")
+    return texts, parameters
+
+
+def _regex(texts: Sequence[str], parameters: Sequence[str], kind: str) -> re.Pattern[str]:
+    pattern = ""
+    for text, name in zip(texts, [*parameters, None], strict=True):
+        pattern += re.escape(text).replace(r"\*", "[^/]*?").replace(r"\?", "[^/]")
+        if name is not None:
+            pattern += f"(?P={name})" if f"<{name}>" in pattern else f"(?P<{name}>{kind})"
+    return re.compile(pattern)
+
+
+def _number(file: str, name: str, text: str) -> float:
+    value = float(text) if re.fullmatch(_NUMBER, text) else np.nan
+    if not np.isfinite(value):
+        raise InputError(
+            f"{file}: {name} is {text!r}, not a number; make the pattern narrower, rename the "
+            "file, or give a mapping {value: file}"
+        )
+    return value
+
+
+def _what_is_there(start: str) -> str:
+    """The folder before the first wildcard, and some of its files."""
+    before = re.split(r"[*?]", start)[0]
+    folder = Path(before if before.endswith("/") else Path(before).parent)
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    entries = sorted(entry.name for entry in folder.iterdir())
+    return f"in the folder {folder} there is {_listed(entries, 5)}"
+
+
+def _pair(observables: Columns, columns: Sequence[str] | None) -> Columns:
+    if columns is None:
+        return observables
+    labels = [observables] if isinstance(observables, str) else list(observables)
+    texts = [columns] if isinstance(columns, str) else list(columns)
+    if len(labels) != len(texts):
+        raise InputError(
+            f"columns: {len(texts)} expression(s) for {len(labels)} observable(s); give one each"
+        )
+    return dict(zip(labels, texts, strict=True))
+
+
+Files = list[tuple[tuple[float, ...], Any]]
+
+
+def _order(
+    pattern: Any, found: list[tuple[dict[str, float], str]], labels: Sequence[str] | None
+) -> tuple[Files, list[str]]:
+    """The files of a pattern with their values in the order of the parameters."""
+    there = list(found[0][0])
+    order = there if labels is None else list(labels)
+    if sorted(order) != sorted(there):
+        raise InputError(
+            f"{pattern}: has {', '.join(there)} in braces, and the parameters are "
+            f"{', '.join(order)}; make them agree"
+        )
+    return [(tuple(values[name] for name in order), source) for values, source in found], order
+
+
+def _is_table(sources: Any) -> bool:
+    if isinstance(sources, Mapping):
+        return bool(sources) and all(isinstance(key, str) for key in sources)
+    return not isinstance(sources, list | tuple)
+
+
+def _pairs(sources: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> Files:
+    pairs = list(sources.items() if isinstance(sources, Mapping) else sources)
+    try:
+        return [(tuple(np.atleast_1d(np.asarray(v, float)).tolist()), s) for v, s in pairs]
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"sources: not values with sources ({error}); give a mapping such as "
+            "{172.5: 'a.root', 175.0: 'b.root'}, or a pattern with braces"
+        ) from error
+
+
+def _name_values(files: Files, labels: Sequence[str] | None) -> Sequence[str]:
+    count = len(labels) if labels is not None else len(files[0][0]) if files else 0
+    for value, source in files:
+        if len(value) != count:
+            raise InputError(
+                f"{_label(source)}: {len(value)} value(s) for {count} parameter(s); give one each"
+            )
+    if not files:
+        raise InputError("sources: none; give at least two values with their sources")
+    if labels is not None:
+        return labels
+    return ["theta"] if count == 1 else [f"theta_{i + 1}" for i in range(count)]
+
+
+def _check_values(files: Files, bounds: ArrayLike, labels: Sequence[str]) -> None:
+    """Refuse values outside the bounds before anything is read."""
+    values = np.array([value for value, _ in files])
+    limits = np.asarray(bounds, float)
+    limits = limits[None, :] if limits.shape == (2,) else limits
+    if limits.shape == (len(labels), 2):
+        outside = (values < limits[:, 0]) | (values > limits[:, 1])
+        for template, column in np.argwhere(outside & (limits[:, 0] < limits[:, 1])):
+            raise InputError(
+                f"{_label(files[template][1])}: {labels[column]} = {values[template, column]:g} is "
+                f"outside the bounds {limits[column, 0]:g} to {limits[column, 1]:g}; widen the "
+                "bounds or leave it out"
+            )
+    make_grid(values, bounds, labels)
+
+
+def _read_with_theta(
+    source: Any, request: _Request, bounds: ArrayLike, labels: Sequence[str] | None
+) -> Templates:
+    """Templates of one table in which the parameters are columns."""
+    if not labels:
+        raise InputError(
+            f"{_label(source)}: no braces in the name; put the parameter there "
+            "(mtop_{mtop}.root), or give the columns that hold it: parameters=['mtop']"
+        )
+    columns = request.columns | {f"{name} (parameter)": name for name in labels}
+    sample = read(source, columns, request.weight, request.selection)
+    count = len(request.columns)
+    return Templates(
+        sample.x[:, :count],
+        sample.x[:, count:],
+        bounds,
+        sample.weights,
+        tuple(request.columns),
+        labels,
+    )
