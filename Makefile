@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench docs clean
 
 demo: .venv/ready
 	$(BIN)/gridless demo --output demo
@@ -17,6 +17,9 @@ lint: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks
+
+docs: .venv/ready
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -113,6 +113,6 @@ def test_several_parameters():
     full = toy.templates(5000, seed=1, templates=4)
     assert full.audit().ok, str(full.audit())
     assert full.audit()["difference in t2"].met
-    scattered = toy.templates(2000, seed=1, at=np.random.default_rng(1).random((16, 2)))
+    scattered = toy.templates(8000, seed=1, at=np.random.default_rng(1).random((16, 2)))
     assert not scattered.audit()["spacing"].met
     assert scattered.audit(objective="template").ok, str(scattered.audit(objective="template"))

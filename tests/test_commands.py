@@ -258,8 +258,8 @@ MISTAKES = {
     "YAML empty": (["audit", "{bad}/empty.yaml"], "gridless init"),
     "YAML not there": (["audit", "{bad}/nowhere.yaml"], "nowhere.yaml"),
     "flags beside a file": (
-        ["audit", "{bad}/typo.yaml", *BOUNDS],
-        "nowhere|no such setting|already",
+        ["audit", "{bad}/good.yaml", *BOUNDS],
+        "says it already",
     ),
     "foreign model file": (["measure", "{bad}/other.safetensors", D], "other.safetensors"),
     "bad expression": (["audit", T, *BOUNDS, "-x", "sqrt(x"], "sqrt"),

@@ -122,11 +122,10 @@ def _root(path: Path, name: str | None) -> Iterator[Table]:
             # Not tree[column].array, which takes the dot in the name of a field for a path.
             try:
                 none = tree.arrays(filter_name={column}.__contains__, entry_stop=0, library="ak")
-                return awkward_fault(_member(none, column))
-            except OSError:
-                raise
-            except Exception:  # uproot has a class of error for each kind it cannot read.
+            except uproot.interpretation.objects.CannotBeAwkward:
                 return f"objects ({tree[column].typename})"
+            # What uproot cannot interpret, it leaves out.
+            return awkward_fault(_member(none, column)) if none.fields else "objects"
 
         def blocks(names: Sequence[str], size: int) -> Iterator[Block]:
             # By filter, never by expression: uproot would run an expression as Python.

@@ -1,0 +1,86 @@
+"""The documentation site builds without warnings, its links resolve, its how-to pages run."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import gridless as gl
+
+DOCS = Path(__file__).parent.parent / "docs"
+HOWTO = sorted((DOCS / "howto").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", HOWTO, ids=lambda page: page.stem)
+def test_python_examples(page, tmp_path, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert blocks
+    exec(compile("\n".join(blocks), str(page), "exec"), {"__name__": page.stem})
+
+
+class _Page(HTMLParser):
+    """What a page refers to, and the anchors it has."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.targets, self.anchors = [], set()
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.anchors |= {values[key] for key in ("id", "name") if values.get(key)}
+        self.targets += [values[key] for key in ("href", "src") if values.get(key)]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site, with every page parsed."""
+    for module in ("sphinx", "furo", "myst_parser", "sphinx_copybutton"):
+        pytest.importorskip(module, reason="needs the extra `docs`")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    built = subprocess.run(
+        [*command, "-d", str(folder / "doctrees"), str(DOCS), str(folder / "html")],
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    return {path: _Page(path) for path in sorted((folder / "html").rglob("*.html"))}
+
+
+@pytest.mark.slow
+def test_site(site):
+    root = min(site, key=lambda path: len(path.parts)).parent
+    names = {path.relative_to(root).as_posix() for path in site}
+    assert names >= {"index.html", "tutorial.html", "method.html", "basis.html", "warnings.html"}
+    assert names >= {f"howto/{page.stem}.html" for page in HOWTO}
+    missing = {
+        name for name in gl.__all__ if f"gridless.{name}" not in site[root / "api.html"].anchors
+    }
+    assert not missing, "names that docs/api.md leaves out"
+    assert not _broken_links(site)
+
+
+def _broken_links(site):
+    """Local links to files or anchors that are not there, and anything fetched from elsewhere."""
+    broken = []
+    for path, page in site.items():
+        for target in page.targets:
+            url = urlsplit(target)
+            if url.scheme or url.netloc:
+                continue
+            file = (path.parent / unquote(url.path)).resolve() if url.path else path
+            anchor = unquote(url.fragment)
+            missing = not file.is_file()
+            # The search and index pages are filled in by scripts.
+            if anchor and file in site and anchor not in site[file].anchors:
+                missing = True
+            if missing:
+                broken.append(f"{path.name}: {target}")
+    return broken
