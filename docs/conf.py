@@ -15,6 +15,7 @@ release = version = gridless.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
 default_role = "code"
+smartquotes = False
 
 html_theme = "furo"
 html_title = f"gridless {release}"
@@ -41,8 +42,9 @@ RESULTS = {
 
 def plain_text(_app, what, _name, _object, _options, lines):
     """Docstrings are plain text with names in backticks: |log q| and x* are no markup."""
-    if what == "attribute":
-        lines.insert(0, "")  # Or napoleon takes what stands before a colon for a type.
+    if what in ("attribute", "property"):
+        # A comment, since napoleon takes what stands before a colon in the first line for a type.
+        lines[:0] = ["..", ""]
     lines[:] = [re.sub(r"(`[^`]*`)|([|*])", lambda m: m[1] or rf"\{m[2]}", s) for s in lines]
 
 
@@ -59,7 +61,10 @@ def inline_math(self, node):
 
 def block_math(self, node):
     """Set a formula on lines of its own."""
-    self.body.append(f"<div class='math'>{tex2mathml(node.astext(), as_block=True)}</div>")
+    formula = tex2mathml(node.astext(), as_block=True)
+    self.body.append(
+        f'<div style="margin: 1em 0; padding: 4px 0; overflow-x: auto">{formula}</div>'
+    )
     raise nodes.SkipNode
 
 

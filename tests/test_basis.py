@@ -102,8 +102,12 @@ def test_unknown_names_and_bad_options_say_the_cure():
         ExpPolynomial(2, floor=0.001)
 
 
+def label(basis):
+    return f"{basis.name}-{basis.options()}"
+
+
 @pytest.mark.parametrize(
-    "basis", [Gaussian(0.1, 2), ExpPolynomial(3, 0.1, 2), ExpPolynomial(2, 0.2, 3)], ids=str
+    "basis", [Gaussian(0.1, 2), ExpPolynomial(3, 0.1, 2), ExpPolynomial(2, 0.2, 3)], ids=label
 )
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
@@ -117,7 +121,7 @@ def test_several_parameters_integrate_to_one_on_the_box(basis, data):
     torch.testing.assert_close(shape, basis.log_prob(points, z))
 
 
-@pytest.mark.parametrize("basis", [Gaussian(0.1, 2), ExpPolynomial(3, 0.1, 2)], ids=str)
+@pytest.mark.parametrize("basis", [Gaussian(0.1, 2), ExpPolynomial(3, 0.1, 2)], ids=label)
 def test_values_at_once_are_values_one_by_one(basis):
     z = torch.randn(5, 2, basis.outputs, generator=torch.Generator().manual_seed(1)).double()
     t = torch.rand(7, 2, generator=torch.Generator().manual_seed(2)).double()
