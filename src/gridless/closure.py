@@ -54,6 +54,9 @@ class Closure:
     def error(self) -> Array:
         """The error of each sample on the side of the true value, both uncertainties together.
 
+        The one from simulation is common to all samples of a model: where it dominates, pulls are
+        alike and chi2/dof may be far below 1.
+
         Where a bound cuts the interval short on that side, the error of the other side is taken.
         """
         return self._plain(self._errors)

@@ -143,8 +143,9 @@ def draw_likelihood(likelihood: Likelihood, true: float | None = None) -> Figure
         return figure
 
 
-def save_figure(figure: Figure, path: Path) -> list[Path]:
+def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     """Write the figure as PDF and PNG beside each other; gives the two paths."""
+    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     paths = [path.with_suffix(suffix) for suffix in (".pdf", ".png")]
     with style():

@@ -157,7 +157,9 @@ def fit(
     if replicas:
         unseen = held if ensemble > 1 else None
         copies = replicate(trainer, unseen, flatness, strength, replicas, shape)
-    cells = make_cells(network, templates.x, templates.balanced_weights(), shape)
+    cells = make_cells(
+        network, templates.x, templates.template, templates.balanced_weights(), shape
+    )
     # In units of log likelihood, over the held-out events: none means nothing was learnt.
     options["gain"] = float(-(trainer.mean_cost(held) * held.effective).sum())
     return Model(

@@ -125,7 +125,8 @@ def _steps(
     free = slice(0, size) if size <= LARGEST_TO_POLISH else network.last_layer()
     values, vectors = torch.linalg.eigh(matrix[:, free][:, :, free])
     # The ridge is the least curvature there is; less is noise of the signed sum.
-    values = values.clamp(min=max(float(ridge.max()), 1e-9))
+    least = torch.maximum(ridge.amax(1), 1e-9 * values.amax(1)).unsqueeze(-1)
+    values = torch.maximum(values, least)
     inside = torch.einsum("eij,ej,ekj,erk->eri", vectors, 1 / values, vectors, slopes[:, :, free])
     steps = torch.zeros_like(slopes)
     steps[:, :, free] = inside

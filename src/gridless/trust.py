@@ -155,15 +155,23 @@ class Trust:
         ]
 
 
-def make_cells(network: Network, x: Array, weights: Array, sizes: tuple[int, ...]) -> Cells:
+def make_cells(
+    network: Network,
+    x: Array,
+    template: NDArray[np.int64],
+    weights: Array,
+    sizes: tuple[int, ...],
+) -> Cells:
     """Cells of the templates' events, filled at Chebyshev points of theta."""
     every = max(1, len(x) // _EVENTS)
-    x, weights = x[::every], weights[::every]
+    x, template, weights = x[::every], template[::every], weights[::every]
     some = _inputs(network, x[:: max(1, len(x) // _CENTRES)])
     count = min(CELLS, max(2, len(some) // 50))
     centres, _ = kmeans2(some, count, minit="++", rng=np.random.default_rng(0))
     where, distance = nearest(network, x, centres)
-    reach = float(np.quantile(distance, 1 - _OUTSIDE))
+    # Of the template that reaches farthest: at its theta too no more may lie outside.
+    own = [distance[template == k] for k in np.unique(template)]
+    reach = float(max(np.quantile(d, 1 - _OUTSIDE) for d in own))
     t = chebyshev.box_points(sizes)
     content, squares = np.zeros((count, len(t))), np.zeros(len(t))
     for part, log_p in log_density(network, x, t):
