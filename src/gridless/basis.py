@@ -88,12 +88,16 @@ def _subclasses(kind: type[Basis]) -> list[type[Basis]]:
 
 
 @cache
-def _quadrature(parameters: int) -> tuple[Tensor, Tensor]:
-    """Nodes (nodes, parameters) and log weights of Gauss-Legendre on the unit box."""
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES[parameters])
-    points = np.array(list(product(0.5 + 0.5 * nodes, repeat=parameters)))
+def box_quadrature(parameters: int, nodes: int) -> tuple[Tensor, Tensor]:
+    """Points (nodes^parameters, parameters) and log weights of Gauss-Legendre on the unit box."""
+    axis, weights = np.polynomial.legendre.leggauss(nodes)
+    points = np.array(list(product(0.5 + 0.5 * axis, repeat=parameters)))
     total = np.array([np.prod(w) for w in product(weights / 2, repeat=parameters)])
     return torch.as_tensor(points), torch.as_tensor(np.log(total))
+
+
+def _quadrature(parameters: int) -> tuple[Tensor, Tensor]:
+    return box_quadrature(parameters, _NODES[parameters])
 
 
 def _check_parameters(parameters: int) -> int:

@@ -11,11 +11,10 @@ import click
 import numpy as np
 from rich.console import Console
 
+from gridless import exporting
 from gridless.analysis import TEMPLATE, FitOptions
 from gridless.errors import InputError
-from gridless.estimate import Estimate
 from gridless.files import check_writable, write_whole
-from gridless.likelihood import Likelihood
 from gridless.saving import load
 from gridless.sources import analysis_from, analysis_of, observed_likelihood, templates_of
 from gridless.summary import summarise
@@ -142,7 +141,7 @@ def fit(output: Path, where: str | None, machine: bool, **options: Any) -> None:
                 "events": len(templates),
                 "templates": len(templates.grid),
                 "max_log_q": model.implied_prior.max_log,
-                "warnings": _rows(model.caveats),
+                "warnings": exporting.caveat_rows(model.caveats),
             }
         )
     else:
@@ -195,9 +194,9 @@ def measure(
     estimate = likelihood.maximum()
     wider = None if level is None else np.reshape(likelihood.interval(level), (-1, 2))
     if scan is not None:
-        write_whole(scan, scan_csv(likelihood).encode())
+        write_whole(scan, exporting.scan_csv(likelihood).encode())
     if machine:
-        _print_json(estimate_json(estimate, level, wider))
+        _print_json(exporting.estimate_json(estimate, level, wider))
         return
     click.echo(str(estimate))
     if wider is not None and level is not None:
@@ -240,7 +239,7 @@ def closure(
         content = {
             "parameters": list(table.parameters),
             "true": table.truth.tolist(),
-            "estimates": [estimate_json(e, None, None)["parameters"] for e in table.estimates],
+            "estimates": [exporting.estimate_json(e)["parameters"] for e in table.estimates],
             "pull": table.pull.tolist(),
             "slope": [slope for slope, _ in table.lines],
             "chi2": table.chi2,
@@ -340,8 +339,6 @@ def export(
 
     Example: gridless export top.safetensors --onnx top.onnx
     """
-    from gridless import exporting
-
     wanted = [path for path in (onnx, curve, hepdata) if path is not None]
     if not wanted:
         raise InputError("export: nothing asked for; give --onnx, --curve or --hepdata")
@@ -363,46 +360,6 @@ def export(
         _print_json({"written": [str(path) for path in wanted]})
     else:
         click.echo("written to " + ", ".join(str(path) for path in wanted))
-
-
-def scan_csv(likelihood: Likelihood) -> str:
-    """The profile of every parameter as lines of `parameter,value,rise`."""
-    lines = ["parameter,value,delta_log_likelihood"]
-    for name, (low, high) in zip(likelihood.grid.parameters, likelihood.grid.bounds, strict=True):
-        values = np.linspace(low, high, 201)
-        for value, rise in zip(values, likelihood.profile(name, values), strict=True):
-            lines.append(f"{name},{value:.10g},{rise:.10g}")
-    return "\n".join(lines) + "\n"
-
-
-def estimate_json(estimate: Estimate, level: float | None, wider: Any) -> dict[str, Any]:
-    """An estimate for machines."""
-    parameters = {}
-    for p, name in enumerate(estimate.parameters):
-        low, high = estimate.intervals[p].tolist()
-        simulation = estimate.errors_simulation
-        parameters[name] = {
-            "value": float(estimate.values[p]),
-            "low": low,
-            "high": high,
-            "error": float(estimate.errors[p]),
-            "error_simulation": None if simulation is None else float(simulation[p]),
-        }
-        if wider is not None:
-            parameters[name]["interval"] = {"level": level, "low": wider[p][0], "high": wider[p][1]}
-    return {
-        "parameters": parameters,
-        "correlation": estimate.correlation.tolist(),
-        "events": estimate.events,
-        "valid": estimate.valid,
-        "p_value": estimate.p_value,
-        "outside": estimate.outside,
-        "warnings": _rows(estimate.warnings),
-    }
-
-
-def _rows(caveats: Any) -> list[dict[str, str]]:
-    return [{"name": caveat.name, "text": caveat.text} for caveat in caveats]
 
 
 def _print_json(content: Any) -> None:

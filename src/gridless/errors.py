@@ -7,3 +7,9 @@ class InputError(ValueError):
 
 class GridlessWarning(UserWarning):
     """Something that works but that the user should know of."""
+
+
+def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
+    """Refuse a choice that is not among those that are known."""
+    if value not in known:
+        raise InputError(f"{name}: there is no {value!r}; give one of {', '.join(known)}")

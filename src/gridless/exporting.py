@@ -1,5 +1,6 @@
-"""Results in the formats of others: the network as ONNX, likelihood curves as JSON and HEPData."""
+"""Results for machines: estimates as JSON, the network as ONNX, curves as JSON, CSV, HEPData."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,9 @@ import yaml
 from torch import Tensor
 
 from gridless import minimum
+from gridless.arrays import Array
 from gridless.errors import InputError
+from gridless.estimate import Caveat, Estimate
 from gridless.likelihood import Likelihood
 from gridless.model import Model
 
@@ -96,13 +99,10 @@ def _activate(apply: Any, activation: str, h: str, layer: int) -> str:
 def curve(likelihood: Likelihood) -> dict[str, Any]:
     """The likelihood for machines: its Chebyshev coefficients and the profile of each parameter."""
     estimate = likelihood.maximum()
-    profiles = {}
-    for name, (low, high) in zip(likelihood.grid.parameters, likelihood.grid.bounds, strict=True):
-        values = np.linspace(low, high, _POINTS)
-        profiles[name] = {
-            "value": values.tolist(),
-            "delta_log_likelihood": likelihood.profile(name, values).tolist(),
-        }
+    profiles = {
+        name: {"value": values.tolist(), "delta_log_likelihood": rises.tolist()}
+        for name, values, rises in _profiles(likelihood)
+    }
     return {
         "parameters": list(likelihood.grid.parameters),
         "bounds": likelihood.grid.bounds.tolist(),
@@ -119,9 +119,7 @@ def curve(likelihood: Likelihood) -> dict[str, Any]:
 def hepdata(likelihood: Likelihood) -> str:
     """The profile likelihood of each parameter as a HEPData table in YAML."""
     tables = []
-    for name, (low, high) in zip(likelihood.grid.parameters, likelihood.grid.bounds, strict=True):
-        values = np.linspace(low, high, _POINTS)
-        rises = likelihood.profile(name, values)
+    for name, values, rises in _profiles(likelihood):
         tables.append(
             {
                 "independent_variables": [
@@ -137,3 +135,51 @@ def hepdata(likelihood: Likelihood) -> str:
             }
         )
     return str(yaml.safe_dump_all(tables, sort_keys=False))
+
+
+def scan_csv(likelihood: Likelihood) -> str:
+    """The profile of every parameter as lines of `parameter,value,delta_log_likelihood`."""
+    lines = ["parameter,value,delta_log_likelihood"]
+    for name, values, rises in _profiles(likelihood):
+        lines += [f"{name},{v:.10g},{rise:.10g}" for v, rise in zip(values, rises, strict=True)]
+    return "\n".join(lines) + "\n"
+
+
+def _profiles(likelihood: Likelihood) -> Iterator[tuple[str, Array, Array]]:
+    """Every parameter with values over its range and the profile likelihood there."""
+    for name, (low, high) in zip(likelihood.grid.parameters, likelihood.grid.bounds, strict=True):
+        values = np.linspace(low, high, _POINTS)
+        yield name, values, likelihood.profile(name, values)
+
+
+def estimate_json(
+    estimate: Estimate, level: float | None = None, wider: Array | None = None
+) -> dict[str, Any]:
+    """An estimate for machines."""
+    parameters = {}
+    for p, name in enumerate(estimate.parameters):
+        low, high = estimate.intervals[p].tolist()
+        simulation = estimate.errors_simulation
+        parameters[name] = {
+            "value": float(estimate.values[p]),
+            "low": low,
+            "high": high,
+            "error": float(estimate.errors[p]),
+            "error_simulation": None if simulation is None else float(simulation[p]),
+        }
+        if wider is not None:
+            parameters[name]["interval"] = {"level": level, "low": wider[p][0], "high": wider[p][1]}
+    return {
+        "parameters": parameters,
+        "correlation": estimate.correlation.tolist(),
+        "events": estimate.events,
+        "valid": estimate.valid,
+        "p_value": estimate.p_value,
+        "outside": estimate.outside,
+        "warnings": caveat_rows(estimate.warnings),
+    }
+
+
+def caveat_rows(caveats: Iterable[Caveat]) -> list[dict[str, str]]:
+    """Warnings for machines."""
+    return [{"name": caveat.name, "text": caveat.text} for caveat in caveats]

@@ -79,7 +79,9 @@ def draw_closure(closure: Closure) -> Figure:
             top.errorbar(true, values[:, p], errors, fmt="o", ms=4, color=BLUE, capsize=2)
             text = f"slope {closure.lines[p][0]:.3f}" + (f"\n{total}" if p == 0 else "")
             top.text(0.05, 0.93, text, transform=top.transAxes, va="top")
-            top.set(ylabel=f"estimated {name}", xlim=ends, ylim=ends)
+            # A little room, or a point on a bound would be cut in half.
+            room = 0.02 * (ends[1] - ends[0]) * np.array([-1, 1])
+            top.set(ylabel=f"estimated {name}", xlim=ends + room, ylim=ends + room)
             top.legend(loc="lower right")
             bottom.axhspan(-1, 1, color=GREY, alpha=0.2, lw=0)
             bottom.axhline(0, color=GREY, lw=1)
@@ -109,7 +111,8 @@ def draw_contours(
         if true is not None:
             axes.plot(*true, "*", ms=10, color=RED, label="true value")
         axes.set(xlabel=symbol(first), ylabel=symbol(second))
-        axes.legend()
+        # Above the panel: inside, it would lie on the contours whatever their shape.
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, columnspacing=1.2)
         return figure
 
 

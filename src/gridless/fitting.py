@@ -13,7 +13,7 @@ from torch import Tensor
 from gridless.arrays import Array
 from gridless.basis import Basis, basis_kind
 from gridless.checkpoint import Checkpoint, fingerprint
-from gridless.errors import InputError
+from gridless.errors import InputError, check_choice
 from gridless.grid import Grid
 from gridless.model import PRIORS, Model
 from gridless.network import Network
@@ -87,8 +87,8 @@ def fit(
         A file that keeps where the training stands. After an interruption the same call goes on
         from there; when the training is finished it is removed.
     """
-    _check_choice("objective", objective, OBJECTIVES)
-    _check_choice("prior", prior, PRIORS)
+    check_choice("objective", objective, OBJECTIVES)
+    check_choice("prior", prior, PRIORS)
     _check_least("components", components, 1)
     _check_least("ensemble", ensemble, 1)
     if replicas:
@@ -295,11 +295,6 @@ def _schedule(events: int, epochs: int | None, batch: int | None, rate: float) -
     passes = max(5, math.ceil(_STEPS / steps)) if epochs is None else epochs
     _check_least("epochs", passes, 1)
     return Schedule(passes, size, rate)
-
-
-def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise InputError(f"{name}: there is no {value!r}; give one of {', '.join(known)}")
 
 
 def _check_least(name: str, value: int, least: int) -> None:

@@ -35,8 +35,8 @@ class Curves:
     def __add__(self, other: "Curves") -> "Curves":
         return Curves(
             chebyshev.add(self.total, other.total),
-            _add_each(self.scores, other.scores, 2),
-            _add_each(self.replicas, other.replicas, 1),
+            _add(self.scores, other.scores),
+            _add(self.replicas, other.replicas),
         )
 
     def restrict(self, axis: int, t: float) -> "Curves":
@@ -300,15 +300,9 @@ class Likelihood(Cost):  # type: ignore[misc]  # iminuit's Cost is untyped
         return ends, cut
 
 
-def _add_each(a: Array | None, b: Array | None, leading: int) -> Array | None:
-    """The sum of two stacks of polynomials along their leading axes; None where either is."""
-    if a is None or b is None:
-        return None
-    tail = np.maximum(a.shape[leading:], b.shape[leading:])
-    total = np.zeros((*a.shape[:leading], *tail))
-    for c in (a, b):
-        total[tuple(slice(size) for size in c.shape)] += c
-    return total
+def _add(a: Array | None, b: Array | None) -> Array | None:
+    """The sum of two stacks of polynomials of equal number; None where either is."""
+    return None if a is None or b is None else chebyshev.add(a, b)
 
 
 def _bounds_caveats(estimate: Estimate) -> list[Caveat]:

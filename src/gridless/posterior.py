@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gridless import chebyshev
 from gridless.arrays import Array
+from gridless.basis import box_quadrature
 from gridless.errors import InputError
 from gridless.grid import Grid
 from gridless.network import Network, mixture_log_prob, mixture_log_prob_at
@@ -136,10 +137,10 @@ class Posterior:
 
     @cached_property
     def _quadrature(self) -> tuple[Array, Array]:
+        """Points and weights that integrate over the box."""
         count = len(self._grid.parameters)
-        nodes, weights = np.polynomial.legendre.leggauss(_NODES[count])
-        points = np.array(list(product(0.5 + 0.5 * nodes, repeat=count)))
-        return points, np.array([np.prod(w) for w in product(0.5 * weights, repeat=count)])
+        points, log_weights = box_quadrature(count, _NODES[count])
+        return points.numpy(), np.exp(log_weights.numpy())
 
     @cached_property
     def _log_norm(self) -> Array:

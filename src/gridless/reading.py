@@ -1,9 +1,7 @@
 """Reading events from files and tables: samples, streams of blocks, and templates by file name."""
 
 import difflib
-import glob
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -16,20 +14,12 @@ from numpy.typing import ArrayLike
 from gridless.arrays import Array
 from gridless.errors import InputError
 from gridless.expressions import Column, evaluate, names
-from gridless.formats import (
-    Block,
-    Table,
-    awkward_fault,
-    dtype_fault,
-    one_length,
-    open_file,
-    split_source,
-    unmask,
-)
+from gridless.formats import Block, Table, open_file, split_source
 from gridless.grid import make_grid
+from gridless.patterns import find, listed
+from gridless.tables import label, table_in_memory
 from gridless.templates import Templates
 
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 # A column that every table has: the number of the row, from 0. `entry % 4 == 0` is every fourth.
 ENTRY = "entry"
 # One name alone, several names, or names with an expression each.
@@ -98,7 +88,7 @@ def read(
         x=np.concatenate([x for x, _ in blocks]),
         weights=None if weight is None else np.concatenate([w for _, w in blocks if w is not None]),
         observables=tuple(request.columns),
-        source=_label(source),
+        source=label(source),
         checksum=_checksum(source),
     )
 
@@ -117,29 +107,6 @@ def chunks(
     with _open(source) as table:  # Now, so that mistakes show before the first block is asked for.
         _needed(source, table, request)
     return _stream(source, request, size)
-
-
-def find(pattern: str | Path) -> list[tuple[dict[str, float], str]]:
-    """The files that match `data/mtop_{mtop}.root:events`, with the values in their names.
-
-    Each brace stands for a number; `*` and `?` match anything inside one folder's name. Sorted by
-    value. Several files with the same value are one template.
-    """
-    path, name = split_source(pattern)
-    texts, parameters = _split_pattern(str(path))
-    # Braces of one name must agree, and a leading * takes no digit of the number that follows.
-    strict, loose = (_regex(texts, parameters, kind) for kind in (_NUMBER, "[^/]+"))
-    wild = "*".join(text.replace("[", "[[]") for text in texts)
-    found = []
-    for file in sorted(glob.glob(wild)):
-        if not Path(file).is_file() or not (general := loose.fullmatch(file)):
-            continue
-        match = strict.fullmatch(file) or general
-        values = {key: _number(file, key, match[key]) for key in dict.fromkeys(parameters)}
-        found.append((values, file if name is None else f"{file}:{name}"))
-    if not found:
-        raise InputError(f"{pattern}: no file matches; {_what_is_there(texts[0])}")
-    return sorted(found, key=lambda pair: (list(pair[0].values()), pair[1]))
 
 
 def read_templates(
@@ -221,10 +188,10 @@ def _stream(source: Any, request: _Request, size: int) -> Iterator[tuple[Array, 
             if len(x):
                 yield x, weights
     if seen == 0:
-        raise InputError(f"{_label(source)}: no events in it; give a file with events")
+        raise InputError(f"{label(source)}: no events in it; give a file with events")
     if kept == 0:
         raise InputError(
-            f"{_label(source)}: none of its {seen:,} events passes the selection "
+            f"{label(source)}: none of its {seen:,} events passes the selection "
             f"{request.selection!r}; widen it"
         )
 
@@ -240,22 +207,22 @@ def _needed(source: Any, table: Table, request: _Request) -> list[str]:
             used = names(expression, table.columns)
         except InputError as error:
             guess = _closest(str(expression), table)
-            raise InputError(f"{_label(source)}: {error}{guess}") from error
+            raise InputError(f"{label(source)}: {error}{guess}") from error
         used = used - {ENTRY} if ENTRY not in table.columns else used
         for name in sorted(used - set(table.columns)):
             inside = "" if name == expression else f" for {expression!r}"
             raise InputError(
-                f"{_label(source)}: no column {name!r}{inside}{_closest(name, table)}; "
-                f"there are {_listed(table.columns)}"
+                f"{label(source)}: no column {name!r}{inside}{_closest(name, table)}; "
+                f"there are {listed(table.columns)}"
             )
         needed |= dict.fromkeys(sorted(used))
     if not needed:
-        raise InputError(f"{_label(source)}: no column in {wanted[0]!r}; use at least one")
+        raise InputError(f"{label(source)}: no column in {wanted[0]!r}; use at least one")
     for name in needed:
         fault = table.fault(name)
         if fault:
             raise InputError(
-                f"{_label(source)}: column {name!r} holds {fault}, not one number per event; "
+                f"{label(source)}: column {name!r} holds {fault}, not one number per event; "
                 "choose another column"
             )
     return list(needed)
@@ -274,7 +241,7 @@ def _compute(
         columns = {name: evaluate(text, kept) for name, text in request.columns.items()}
         weights = None if request.weight is None else evaluate(request.weight, kept)
     except InputError as error:
-        raise InputError(f"{_label(source)}: {error}") from error
+        raise InputError(f"{label(source)}: {error}") from error
     x = np.column_stack([column.astype(np.float64) for column in columns.values()])
     _check_finite(source, x, [f"column {name!r}" for name in columns], rows)
     if weights is None:
@@ -296,7 +263,7 @@ def _check_finite(source: Any, table: Array, labels: Sequence[str], rows: Column
     if bad.any():
         row, column = (int(index[0]) for index in np.nonzero(bad))
         raise InputError(
-            f"{_label(source)}: {labels[column]} is {table[row, column]} in row {rows[row]}; "
+            f"{label(source)}: {labels[column]} is {table[row, column]} in row {rows[row]}; "
             "remove such events by a selection, or give finite values"
         )
 
@@ -304,15 +271,6 @@ def _check_finite(source: Any, table: Array, labels: Sequence[str], rows: Column
 def _closest(name: str, table: Table) -> str:
     close = difflib.get_close_matches(name, table.columns, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
-
-
-def _listed(entries: Sequence[str], most: int = 20) -> str:
-    more = f" and {len(entries) - most} more" if len(entries) > most else ""
-    return (", ".join(entries[:most]) or "none") + more
-
-
-def _label(source: Any) -> str:
-    return str(source) if isinstance(source, str | Path) else f"{type(source).__name__} in memory"
 
 
 def _checksum(source: Any) -> str | None:
@@ -323,101 +281,15 @@ def _checksum(source: Any) -> str | None:
 
 
 def _open(source: Any) -> AbstractContextManager[Table]:
-    return open_file(source) if isinstance(source, str | Path) else nullcontext(_memory(source))
-
-
-def _memory(source: Any) -> Table:
-    """A data frame, an awkward array of flat records, a structured array, or arrays by name."""
-    flexible = hasattr(source, "fields") and hasattr(source, "layout")
-    if flexible:
-        keys = source.fields
-    elif hasattr(source, "columns"):
-        keys = source.columns
-    elif isinstance(source, Mapping):
-        keys = source
-    elif isinstance(source, np.ndarray) and source.dtype.names:
-        keys = source.dtype.names
-    else:
-        raise InputError(
-            f"{_label(source)}: cannot be read; give a path such as 'top.root:events', a data "
-            "frame, an awkward array of records, or a mapping of names to arrays"
-        )
-    by_name = {str(key): key for key in keys}
-
-    def fault(name: str) -> str:
-        if flexible:
-            return awkward_fault(source[name])
-        values = _as_array(source[by_name[name]])
-        return dtype_fault(values.dtype, values.shape)
-
-    def blocks(wanted: Sequence[str], size: int) -> Iterator[Block]:
-        columns = {name: _as_array(source[by_name[name]]) for name in wanted}
-        events = one_length({name: c.shape for name, c in columns.items()}, _label(source))
-        for start in range(0, events, size):
-            yield {name: column[start : start + size] for name, column in columns.items()}
-
-    return Table(tuple(by_name), fault, blocks)
-
-
-def _as_array(values: Any) -> Column:
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-    if hasattr(values, "layout") and hasattr(values, "mask"):
-        return unmask(values.to_numpy())
-    # A nullable column of pandas that has gaps is an array of objects unless told otherwise.
-    plain = getattr(getattr(values, "dtype", None), "numpy_dtype", None)
-    if plain is not None and plain.kind in "fiub" and values.isna().any():
-        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.asarray(values)
+    return (
+        open_file(source)
+        if isinstance(source, str | Path)
+        else nullcontext(table_in_memory(source))
+    )
 
 
 def _has_braces(sources: Any) -> bool:
     return isinstance(sources, str | Path) and "{" in str(sources)
-
-
-def _split_pattern(path: str) -> tuple[list[str], list[str]]:
-    """The texts around the braces, and the names in them."""
-    parts = re.split(r"\{([^{}]*)\}", path)
-    texts, parameters = parts[::2], parts[1::2]
-    if not parameters:
-        raise InputError(
-            f"{path}: no parameter in it; put its name into braces: data/mtop_{{mtop}}.root"
-        )
-    for name in parameters:
-        if not name.isidentifier():
-            raise InputError(f"{path}: {{{name}}} is not a name; write it like {{mtop}}")
-    if "" in texts[1:-1]:
-        raise InputError(f"{path}: two braces touch; put something between the numbers")
-    return texts, parameters
-
-
-def _regex(texts: Sequence[str], parameters: Sequence[str], kind: str) -> re.Pattern[str]:
-    pattern = ""
-    for text, name in zip(texts, [*parameters, None], strict=True):
-        pattern += re.escape(text).replace(r"\*", "[^/]*?").replace(r"\?", "[^/]")
-        if name is not None:
-            pattern += f"(?P={name})" if f"<{name}>" in pattern else f"(?P<{name}>{kind})"
-    return re.compile(pattern)
-
-
-def _number(file: str, name: str, text: str) -> float:
-    value = float(text) if re.fullmatch(_NUMBER, text) else np.nan
-    if not np.isfinite(value):
-        raise InputError(
-            f"{file}: {name} is {text!r}, not a number; make the pattern narrower, rename the "
-            "file, or give a mapping {value: file}"
-        )
-    return value
-
-
-def _what_is_there(start: str) -> str:
-    """The folder before the first wildcard, and some of its files."""
-    before = re.split(r"[*?]", start)[0]
-    folder = Path(before if before.endswith("/") else Path(before).parent)
-    if not folder.is_dir():
-        return f"there is no folder {folder}"
-    entries = sorted(entry.name for entry in folder.iterdir())
-    return f"in the folder {folder} there is {_listed(entries, 5)}"
 
 
 def _pair(observables: Columns, columns: Sequence[str] | None) -> Columns:
@@ -471,7 +343,7 @@ def _name_values(files: Files, labels: Sequence[str] | None) -> Sequence[str]:
     for value, source in files:
         if len(value) != count:
             raise InputError(
-                f"{_label(source)}: {len(value)} value(s) for {count} parameter(s); give one each"
+                f"{label(source)}: {len(value)} value(s) for {count} parameter(s); give one each"
             )
     if not files:
         raise InputError("sources: none; give at least two values with their sources")
@@ -489,7 +361,7 @@ def _check_values(files: Files, bounds: ArrayLike, labels: Sequence[str]) -> Non
         outside = (values < limits[:, 0]) | (values > limits[:, 1])
         for template, column in np.argwhere(outside & (limits[:, 0] < limits[:, 1])):
             raise InputError(
-                f"{_label(files[template][1])}: {labels[column]} = {values[template, column]:g} is "
+                f"{label(files[template][1])}: {labels[column]} = {values[template, column]:g} is "
                 f"outside the bounds {limits[column, 0]:g} to {limits[column, 1]:g}; widen the "
                 "bounds or leave it out"
             )
@@ -502,7 +374,7 @@ def _read_with_theta(
     """Templates of one table in which the parameters are columns."""
     if not labels:
         raise InputError(
-            f"{_label(source)}: no braces in the name; put the parameter there "
+            f"{label(source)}: no braces in the name; put the parameter there "
             "(mtop_{mtop}.root), or give the columns that hold it: parameters=['mtop']"
         )
     columns = request.columns | {f"{name} (parameter)": name for name in labels}

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from gridless.arrays import Array, as_table, as_weights
 from gridless.audit import Audit, audit_templates
-from gridless.errors import GridlessWarning, InputError
+from gridless.errors import GridlessWarning, InputError, check_choice
 from gridless.grid import make_grid
 from gridless.objective import OBJECTIVES
 
@@ -74,9 +74,7 @@ class Templates:
         With objective="template", the default of `fit`, only what that still asks: that no gap is
         too wide, nothing is extrapolated, and no template too small.
         """
-        if objective not in OBJECTIVES:
-            known = ", ".join(OBJECTIVES)
-            raise InputError(f"objective: there is no {objective!r}; give one of {known}")
+        check_choice("objective", objective, OBJECTIVES)
         return audit_templates(
             self.x, self.template, self.weights, self.grid, self.observables, components, objective
         )
