@@ -27,4 +27,4 @@ docs: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv demo build dist docs/_build
+	rm -rf .venv .venv-sbi demo build dist docs/_build

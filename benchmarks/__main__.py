@@ -1,82 +1,64 @@
-"""`make bench`: where the time goes, as ratios measured side by side in one run."""
+"""`make bench`: gridless beside its peers, how its cost grows, and physical floors.
 
-import time
-from collections.abc import Callable
+`python -m benchmarks [peers|growth|floors ...] [--seeds n] [--quick]`; all without a name.
+"""
 
-import numpy as np
+import argparse
+
 import torch
-from rich.console import Console
-from rich.table import Table
 
-import gridless as gl
-from gridless.toys import TwoObservables
+from benchmarks import growth
+from benchmarks.floors import FLOORS, measure_floors
+from benchmarks.peers import program
+from benchmarks.peers.catalogue import NAMES
 
-
-def cpu(action: Callable[[], object], repeats: int) -> float:
-    """The least CPU time of several runs: what the work costs when nothing disturbs it."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        action()
-        times.append(time.process_time() - start)
-    return min(times)
-
-
-def training() -> Table:
-    toy = TwoObservables()
-    templates = toy.templates(20_000, seed=1)
-    options = {"components": 2, "hidden": (16, 16), "seed": 1}
-
-    def fit(**more: object) -> Callable[[], object]:
-        return lambda: gl.fit(templates, **options, **more)
-
-    base = cpu(fit(objective="posterior"), 2)
-    table = Table(title="CPU time of training on 10 x 20,000 events, against the plain cost")
-    table.add_column("fit")
-    table.add_column("ratio", justify="right")
-    table.add_row("posterior", "1.00")
-    for name, action in (
-        ("template", fit(objective="template")),
-        ("penalty, mean over events", fit(objective="penalty")),
-        (
-            "penalty, histogram",
-            fit(objective="penalty", penalty=gl.Penalty(density="histogram")),
-        ),
-        ("posterior, ensemble of 4", fit(objective="posterior", ensemble=4)),
-    ):
-        table.add_row(name, f"{cpu(action, 1) / base:.2f}")
-    return table
-
-
-def evaluation() -> Table:
-    toy = TwoObservables()
-    model = gl.fit(toy.templates(2_000, seed=1), components=2, hidden=(16, 16), epochs=2)
-    x = toy.sample(0.4, 200_000, seed=2)
-    nodes = len(model.likelihood(x).coefficients)
-    values = torch.rand(16_384, nodes, 2, dtype=torch.float64)
-
-    def floor() -> None:
-        for _ in range(0, len(x), len(values)):
-            torch.exp(values)
-
-    table = Table(title=f"One likelihood of 200,000 events on {nodes} points in theta")
-    table.add_column("against")
-    table.add_column("ratio", justify="right")
-    ours = cpu(lambda: model.likelihood(x), 3)
-    table.add_row(
-        "a bare float64 exp over events x components x points", f"{ours / cpu(floor, 3):.1f}"
-    )
-    exact = cpu(
-        lambda: np.array([toy.log_density(x, t).sum() for t in np.linspace(0, 1, nodes)]), 1
-    )
-    table.add_row("the exact density by SciPy at as many points", f"{ours / exact:.2f}")
-    return table
+PARTS = ("peers", "growth", "floors")
 
 
 def main() -> None:
-    console = Console()
-    console.print(training())
-    console.print(evaluation())
+    """Run the parts that are asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="part", help=", ".join(PARTS))
+    parser.add_argument("--seeds", type=int, default=5, help="trainings of each peer")
+    parser.add_argument("--first", type=int, default=700, help="first seed")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=NAMES,
+        default=[],
+        metavar="PEER",
+        help=f"measure these peers and keep the others' results: {', '.join(NAMES)}",
+    )
+    parser.add_argument("--keep", action="store_true", help="measure only what is not there yet")
+    parser.add_argument(
+        "--limit", type=float, default=900, help="CPU seconds of an sbi training in 2-D"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small, one seed, without sbi; writes nothing"
+    )
+    arguments = parser.parse_args()
+    parts = arguments.parts or ["peers", "growth"]
+    for part in parts:
+        if part not in PARTS:
+            parser.error(f"no part {part!r}; there are {', '.join(PARTS)}")
+    torch.set_num_threads(1)
+    if "peers" in parts:
+        program.run(
+            program.Plan(
+                seeds=1 if arguments.quick else arguments.seeds,
+                first=arguments.first,
+                only=tuple(arguments.only),
+                keep=arguments.keep,
+                quick=arguments.quick,
+                limit=arguments.limit,
+            )
+        )
+    if "growth" in parts:
+        growth.run(arguments.quick)
+    if "floors" in parts:
+        for name, found in measure_floors(arguments.quick).items():
+            print(f"{FLOORS[name]}: {found['million_cpu']:.3g} CPU s per million events")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -65,7 +65,8 @@ def two_parameters(first: int) -> None:
     """Two parameters, on a grid and scattered, with the coverage of the 68 percent contour."""
     toy = TwoParameters()
     samples = [toy.sample(p, 200_000, 3000 + i) for i, p in enumerate(POINTS)]
-    for seed in range(first, first + 3):
+    found: dict[str, list[Array]] = {}
+    for seed in range(first, first + 5):
         scattered = qmc.LatinHypercube(2, rng=seed).random(40)
         kinds = {
             "grid 5 x 5": toy.templates(40_000, seed, templates=5),
@@ -73,13 +74,18 @@ def two_parameters(first: int) -> None:
         }
         for kind, templates in kinds.items():
             model = gl.fit(templates, seed=seed)
-            show(f"two parameters, {kind}, seed {seed}", *compare(toy, model, samples))
+            bias, ratio = compare(toy, model, samples)
+            show(f"two parameters, {kind}, seed {seed}", bias, ratio)
+            found.setdefault(kind, []).append(bias)
             covered = sum(
                 inside(model.likelihood(toy.sample(p, 2_000, 10_000 + 100 * i + j)), p)
                 for i, p in enumerate(POINTS)
                 for j in range(100)
             )
             print(f"  contour of 68 percent covers in {covered / 500:.1%} of 500", flush=True)
+    for kind, biases in found.items():
+        mean = np.abs(np.mean(biases, axis=0)).max()
+        print(f"two parameters, {kind}: largest |mean bias| of {len(biases)} seeds {mean:.2f}")
 
 
 def inside(likelihood: Likelihood, truth: tuple[float, ...]) -> bool:

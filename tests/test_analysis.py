@@ -1,9 +1,14 @@
 """analysis.yaml is checked before anything runs, and errors name the line."""
 
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import get_args, get_origin
+
 import pytest
 
-from gridless.analysis import TEMPLATE, Analysis, load_analysis
+from gridless.analysis import TEMPLATE, Analysis, FitOptions, TemplateFile, load_analysis
 from gridless.errors import InputError
+from gridless.expressions import FUNCTIONS
 
 
 def test_the_example_is_valid_and_has_the_defaults_of_fit(tmp_path):
@@ -33,6 +38,10 @@ def test_the_defaults_are_those_of_fit():
         ("parameters:\n  a: [0, 1]\nfit:\n  rate: -1\n", r"line 6: fit\.rate: .*greater than 0"),
         ("parameters:\n  a: [0, 1]\nweigth: w\n", "line 5: weigth: there is no such setting"),
         ("parameters: {}\n", "line 3: parameters"),
+        (
+            "parameters:\n  a: [0, 1]\nfit: {hidden: big}\n",
+            r"^\S+: line 5: fit\.hidden: .*not 'big'$",
+        ),
     ],
 )
 def test_errors_name_the_line(tmp_path, text, message):
@@ -42,9 +51,78 @@ def test_errors_name_the_line(tmp_path, text, message):
         load_analysis(path)
 
 
+def test_an_error_inside_a_list_is_told_once(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("parameters: {a: [0, 1]}\nobservables: [x]\ntemplates:\n- sorce: a.csv\n")
+    with pytest.raises(InputError) as caught:
+        load_analysis(path)
+    assert str(caught.value).splitlines() == [
+        f"{path}: line 4: templates.0.source: is missing; `gridless init` writes an example",
+        f"{path}: line 4: templates.0.at: is missing; `gridless init` writes an example",
+        f"{path}: line 4: templates.0.sorce: there is no such setting; known are source, at",
+    ]
+
+
 def test_nothing_in_it_is_executed(tmp_path):
     path = tmp_path / "a.yaml"
     path.write_text("templates: !!python/object/apply:os.system ['touch hacked']\n")
     with pytest.raises(InputError, match="line 1"):
         load_analysis(path)
     assert not (tmp_path / "hacked").exists()
+
+
+PAGE = Path(__file__).parent.parent / "docs" / "analysis_file.md"
+TYPES = {
+    "str": "text",
+    "int": "whole number",
+    "float": "number",
+    "list": "list",
+    "dict": "mapping",
+    "FitOptions": "mapping",
+}
+
+
+LIMITS = {"ge": "at least", "gt": "above", "lt": "below"}
+
+
+def vars_of(rule):
+    return [(key, getattr(rule, key)) for key in LIMITS if hasattr(rule, key)]
+
+
+def words(annotation):
+    """A type as the page calls it."""
+    if get_origin(annotation) is UnionType:
+        return " or ".join(words(t) for t in get_args(annotation) if t is not NoneType)
+    return TYPES[getattr(get_origin(annotation) or annotation, "__name__", "")]
+
+
+def default(field):
+    if field.is_required():
+        return "required"
+    if field.default is None or field.default == FitOptions():
+        return ""
+    return f"`{field.default}`"
+
+
+def table(schema):
+    """The settings of a schema, as the page tables them."""
+    rows = ["| setting | type | default | meaning |", "|---|---|---|---|"]
+    for name, field in schema.model_fields.items():
+        limits = [
+            f"{LIMITS[key]} {value}" for rule in field.metadata for key, value in vars_of(rule)
+        ]
+        kind = ", ".join([words(field.annotation), *limits])
+        rows.append(f"| `{name}` | {kind} | {default(field)} | {field.description} |")
+    return "\n".join(rows)
+
+
+@pytest.mark.parametrize("schema", [Analysis, TemplateFile, FitOptions])
+def test_the_page_has_every_setting(schema):
+    expected = table(schema)
+    assert expected in PAGE.read_text(), f"docs/analysis_file.md needs\n{expected}"
+
+
+def test_the_page_has_the_example_and_the_functions():
+    text = PAGE.read_text()
+    assert f"```yaml\n{TEMPLATE}```\n" in text
+    assert ", ".join(f"`{name}`" for name in FUNCTIONS) in " ".join(text.split())

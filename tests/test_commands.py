@@ -1,14 +1,26 @@
 """The command line from files to a measurement, and every mistake a user can make on it."""
 
+import hashlib
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import torch
 import uproot
 import yaml
 from click.testing import CliRunner
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 import gridless as gl
 from gridless.cli import main
@@ -17,6 +29,7 @@ from gridless.toys import OneObservable
 TOY = OneObservable()
 FLAGS = ["--bounds", "mass", "0", "1", "-x", "x"]
 QUICK = ["--hidden", "3", "--epochs", "2", "--replicas", "4"]
+WEIGHTED = ["--bounds", "mass", "0", "1", "-x", "x * w", "--weight", "v", "--where", "entry < 300"]
 
 
 def run(*arguments):
@@ -28,14 +41,57 @@ def run(*arguments):
 def folder(tmp_path_factory):
     """ROOT templates at ten values, an observed file, and a model of the templates."""
     path = tmp_path_factory.mktemp("files")
+    v = np.random.default_rng(1).uniform(0.5, 1.5, 400)
     for k, value in enumerate(gl.grid((0, 1), 10)):
+        x = TOY.sample(value, 400, seed=k)[:, 0]
         with uproot.recreate(path / f"t_{value:.2f}.root") as file:
-            file["events"] = {"x": TOY.sample(value, 400, seed=k)[:, 0], "w": np.full(400, 2.0)}
+            file["events"] = {"x": x, "w": np.full(400, 2.0), "v": v}
     with uproot.recreate(path / "data.root") as file:
         file["events"] = {"x": TOY.sample(0.4, 2_000, seed=50)[:, 0], "w": np.ones(2_000)}
-    result = run("fit", path / "t_{mass}.root:events", *FLAGS, "-o", path / "m.safetensors", *QUICK)
-    assert result.exit_code == 0, result.output
+    for flags, name in ((FLAGS, "m.safetensors"), (WEIGHTED, "weighted.safetensors")):
+        result = run("fit", path / "t_{mass}.root:events", *flags, "-o", path / name, *QUICK)
+        assert result.exit_code == 0, result.output
     return path
+
+
+def header(path):
+    """What a model file says of itself."""
+    with safe_open(path, framework="pt") as file:
+        return json.loads(file.metadata()["gridless"])
+
+
+def test_a_model_file_knows_what_it_was_made_from(folder):
+    known = header(folder / "weighted.safetensors")
+    files = [folder / f"t_{value:.2f}.root" for value in gl.grid((0, 1), 10)]
+    assert known["data"] == [
+        {
+            "source": f"{file}:events",
+            "events": 300,
+            "checksum": hashlib.sha256(file.read_bytes()).hexdigest(),
+        }
+        for file in files
+    ]
+    options = known["options"]
+    assert {key: options[key] for key in ("seed", "epochs", "weight", "where")} == {
+        "seed": 0,
+        "epochs": 2,
+        "weight": "v",
+        "where": "entry < 300",
+    }
+    assert options["columns"] == {"x * w": "x * w"}
+    assert options["command"].startswith("gridless")
+    assert known["hidden"] == [3]
+    assert known["versions"]["gridless"] == version("gridless")
+    assert set(known["versions"]) >= {"torch", "numpy", "Python"}
+
+
+def test_samples_are_weighted_as_the_templates_were(folder):
+    model, samples = folder / "weighted.safetensors", folder / "t_{mass}.root:events"
+    plain, same, other = (
+        json.loads(run("closure", model, samples, "--json", *flags).output)["estimates"]
+        for flags in ([], ["--weight", "v"], ["--weight", "w"])
+    )
+    assert plain == same != other
 
 
 def test_audit(folder):
@@ -96,14 +152,18 @@ def test_report_is_one_page(folder, tmp_path):
     page = tmp_path / "r.html"
     result = run(
         *("report", folder / "m.safetensors", f"{folder}/data.root:events", "-o", page),
-        *("--closure", folder / "t_{mass}.root:events"),
+        *("--closure", folder / "t_{mass}.root:events", "--closure-where", "entry % 4 == 3"),
     )
     assert result.exit_code == 0, result.output
     text = page.read_text()
     for section in ("measurement", "closure", "grid", "inputs", "training", "prior", "provenance"):
         assert f'id="{section}"' in text
     assert not re.search(r'(src|href)="https?:', text)
-    assert "sha256" in text
+    for file in (folder / "data.root", folder / "t_0.05.root"):
+        assert hashlib.sha256(file.read_bytes()).hexdigest()[:16] in text
+    samples = folder / "t_{mass}.root:events"
+    where = "--where", "entry % 4 == 3"
+    assert run("closure", folder / "m.safetensors", samples, *where).output.strip() in text
 
 
 def test_export(folder, tmp_path):
@@ -119,10 +179,8 @@ def test_export(folder, tmp_path):
     model = gl.load(folder / "m.safetensors")
     x = gl.read(data, "x").x
     (y,) = ReferenceEvaluator(onnx.load(tmp_path / "m.onnx")).run(None, {"x": x.astype(np.float32)})
-    import torch
-
     standard = model.network.standardise(torch.tensor(x)).float()
-    ours = model.network.layers(standard)[-1][1].detach().numpy()
+    ours = model.network.layers(standard)[-1][1].detach().mT.numpy()
     np.testing.assert_allclose(y, ours, atol=1e-5)
     curve = json.loads((tmp_path / "c.json").read_text())
     likelihood = model.likelihood(x)
@@ -137,8 +195,6 @@ def test_export(folder, tmp_path):
 
 def test_the_same_events_in_every_format_give_the_same_estimate(folder, tmp_path):
     import h5py
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
     x = gl.read(f"{folder}/data.root:events", "x").x[:, 0]
     pq.write_table(pa.table({"x": x}), tmp_path / "d.parquet")
@@ -204,6 +260,13 @@ def bad(folder, tmp_path):
     (tmp_path / "empty.root").write_bytes(b"")
     (tmp_path / "text.csv").write_text("x,name\n1.0,a\n2.0,b\n")
     (tmp_path / "words.csv").write_text("x\n1.0\ntwo\n")
+    (tmp_path / "foreign.csv").write_text("px,py\n1.0,2.0\n")
+    (tmp_path / "only_x.csv").write_text("x\n1.0\n2.0\n")
+    pq.write_table(pa.table({"x": ["a", "b"], "w": [1.0, 1.0]}), tmp_path / "text.parquet")
+    np.savez(tmp_path / "wide.npz", x=np.ones((5, 2)))
+    save_file({"a": torch.zeros(2)}, tmp_path / "foreign.safetensors")
+    (tmp_path / "locked.safetensors").write_bytes(b"precious")
+    (tmp_path / "locked.safetensors").chmod(0o444)
     rows = [str(v) for v in range(30)]
     rows[17] = "nan"
     (tmp_path / "nan.csv").write_text("x\n" + "\n".join(rows) + "\n")
@@ -227,12 +290,27 @@ def bad(folder, tmp_path):
 
 
 T, M, D = "{folder}/t_{{mass}}.root:events", "{folder}/m.safetensors", "{folder}/data.root:events"
+W = "{folder}/weighted.safetensors"
 BOUNDS, X = ["--bounds", "mass", "0", "1"], ["-x", "x"]
 MISTAKES = {
     "no such file": (["measure", M, "{bad}/nowhere.root:events"], "nowhere.root"),
     "no such model": (["measure", "{bad}/nowhere.safetensors", D], "no such file"),
     "no such tree": (["measure", M, "{folder}/data.root:evnts"], "events"),
     "no such branch": (["audit", T, *BOUNDS, "-x", "y"], "no column 'y'"),
+    "data without the column": (
+        ["measure", M, "{bad}/foreign.csv"],
+        "no column 'x'.*there are px, py",
+    ),
+    "data without a column of an expression": (
+        ["measure", W, "{bad}/only_x.csv"],
+        r"no column 'w' for 'x \* w'.*there are x",
+    ),
+    "data with text for numbers": (
+        ["measure", M, "{bad}/text.parquet"],
+        "column 'x' holds .*(text|string)",
+    ),
+    "data with text in an expression": (["measure", W, "{bad}/text.parquet"], "column 'x' holds"),
+    "data with two numbers for one": (["measure", M, "{bad}/wide.npz"], "column 'x' holds"),
     "no file matches": (
         ["audit", "{folder}/u_{{mass}}.root:events", *BOUNDS, *X],
         "no file matches",
@@ -247,10 +325,10 @@ MISTAKES = {
     "no events": (["measure", M, "{bad}/none.csv"], "no events"),
     "truncated file": (["measure", M, "{bad}/truncated.root:events"], "truncated.root"),
     "NaN in row 17": (["measure", M, "{bad}/nan.csv"], "row 17"),
-    "text column": (["audit", T, *BOUNDS, "-x", "x", "--weight", "'a'"], "text"),
+    "text column": (["measure", M, "{bad}/text.csv", "--weight", "name"], "column 'name' holds"),
+    "text in an expression": (["audit", T, *BOUNDS, "-x", "x", "--weight", "'a'"], "text"),
     "words among numbers": (["measure", M, "{bad}/words.csv"], "words.csv"),
     "unknown format": (["measure", M, "{bad}/data.xyz"], "xyz"),
-    "wrong columns": (["measure", M, "{bad}/text.csv", "--weight", "name"], "name"),
     "YAML typo": (["fit", "{bad}/typo.yaml", "-o", "{bad}/m"], "line 6: fit.ensembel"),
     "YAML broken": (["fit", "{bad}/broken.yaml", "-o", "{bad}/m"], "line 2"),
     "YAML bounds reversed": (["audit", "{bad}/reversed.yaml"], "line 2: parameters"),
@@ -262,17 +340,22 @@ MISTAKES = {
         "says it already",
     ),
     "foreign model file": (["measure", "{bad}/other.safetensors", D], "other.safetensors"),
+    "foreign arrays": (["measure", "{bad}/foreign.safetensors", D], "not a gridless model"),
     "bad expression": (["audit", T, *BOUNDS, "-x", "sqrt(x"], "sqrt"),
     "code in an expression": (
         ["audit", T, *BOUNDS, "-x", "__import__('os').system('true')"],
         "allowed",
     ),
-    "nothing selected": (["measure", M, D, "--where", "x > 1e9"], "none of its 2,000 events"),
+    "nothing selected": (["measure", M, D, "--where", "x > 1e9"], "no event passes the selection"),
     "unknown basis": (["fit", T, *BOUNDS, *X, "-o", "{bad}/m", "--basis", "gausian"], "gausian"),
     "unknown objective": (["fit", T, *BOUNDS, *X, "-o", "{bad}/m", "--objective", "best"], "best"),
     "hidden is a word": (["fit", T, *BOUNDS, *X, "-o", "{bad}/m", "--hidden", "big"], "16,16"),
     "output is a folder": (["fit", T, *BOUNDS, *X, "-o", "{bad}"], "is a folder"),
     "output below a file": (["fit", T, *BOUNDS, *X, "-o", "{bad}/data.xyz/m"], "cannot be written"),
+    "output is read-only": (
+        ["fit", T, *BOUNDS, *X, "-o", "{bad}/locked.safetensors"],
+        "read-only; give another name",
+    ),
     "level of 95": (["measure", M, D, "--level", "95"], "between 0 and 1"),
     "constraint on nothing": (["measure", M, D, "--constrain", "jes", "1", "0.1"], "'jes'"),
     "constraint without error": (["measure", M, D, "--constrain", "mass", "1", "0"], "positive"),
@@ -285,8 +368,20 @@ MISTAKES = {
 }
 
 
+@pytest.fixture
+def not_root(monkeypatch):
+    """Nobody may write what its mode forbids; root, as whom tests may run, could."""
+    access = os.access
+
+    def honest(path, mode):
+        forbidden = mode == os.W_OK and not os.stat(path).st_mode & 0o200
+        return access(path, mode) and not forbidden
+
+    monkeypatch.setattr("gridless.files.os.access", honest)
+
+
 @pytest.mark.parametrize("name", MISTAKES)
-def test_mistakes_end_with_code_2_and_a_cure(folder, bad, name):
+def test_mistakes_end_with_code_2_and_a_cure(folder, bad, name, not_root):
     arguments, message = MISTAKES[name]
     before = {p: p.read_bytes() for root in (folder, bad) for p in root.iterdir() if p.is_file()}
     result = run(*(a.format(folder=folder, bad=bad) for a in arguments))
@@ -295,6 +390,16 @@ def test_mistakes_end_with_code_2_and_a_cure(folder, bad, name):
     assert "Traceback" not in result.output
     after = {p: p.read_bytes() for root in (folder, bad) for p in root.iterdir() if p.is_file()}
     assert after == before
+
+
+def test_a_folder_that_cannot_be_written_to(folder, tmp_path, not_root):
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o555)
+    command = ["fit", folder / "t_{mass}.root:events", *FLAGS, "-o", locked / "m.safetensors"]
+    result = run(*command)
+    assert result.exit_code == 2
+    assert f"{locked} cannot be written to; choose another place" in result.output
+    assert not list(locked.iterdir())
 
 
 def test_no_disk_space(folder, tmp_path, monkeypatch):
@@ -335,3 +440,43 @@ def test_interrupted_it_goes_on(folder, tmp_path, monkeypatch):
         for model in (tmp_path / "m.st", folder / "m.safetensors")
     )
     assert resumed == whole
+
+
+def test_killed_it_goes_on(folder, tmp_path, monkeypatch):
+    from gridless.checkpoint import Checkpoint
+
+    flags = ["--hidden", "3", "--epochs", "30", "--replicas", "4", "--seed", "3"]
+    command = ["fit", str(folder / "t_{mass}.root:events"), *FLAGS, *flags, "-o"]
+    killed, whole = tmp_path / "killed.safetensors", tmp_path / "whole.safetensors"
+    part = tmp_path / ".killed.safetensors.checkpoint"
+    program = Path(sys.executable).with_name("gridless")
+    # One thread, as here: sums in another order would differ in the last digit.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen([program, *command, killed], env=environment)
+    deadline = time.monotonic() + 120
+    while not part.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert part.exists()
+    assert not killed.exists()
+
+    save, epochs = Checkpoint.save, []
+
+    def count(self, state):
+        save(self, state)
+        epochs.append(state.epoch)
+
+    monkeypatch.setattr(Checkpoint, "save", count)
+    assert run(*command, killed).exit_code == 0
+    assert epochs[0] > 1
+    assert epochs[-1] == 30
+    assert not part.exists()
+    epochs.clear()
+    assert run(*command, whole).exit_code == 0
+    assert epochs[0] == 1
+    with safe_open(killed, framework="pt") as a, safe_open(whole, framework="pt") as b:
+        assert set(a.keys()) == set(b.keys())
+        for name in a.keys():  # noqa: SIM118
+            assert torch.equal(a.get_tensor(name), b.get_tensor(name)), name
+    assert header(killed)["history"] == header(whole)["history"]

@@ -24,7 +24,7 @@ def test_onnx_of_every_activation_with_bent_inputs(activation):
     made = onnx.load_model_from_string(onnx_bytes(model))
     (y,) = ReferenceEvaluator(made).run(None, {"x": x.astype(np.float32)})
     standard = model.network.standardise(torch.tensor(x)).float()
-    ours = model.network.layers(standard)[-1][1].detach().numpy()
+    ours = model.network.layers(standard)[-1][1].detach().mT.numpy()
     np.testing.assert_allclose(y, ours, atol=1e-4)
 
 

@@ -9,6 +9,7 @@ from conftest import parabola
 import gridless as gl
 from gridless.closure import Closure
 from gridless.figures import draw_closure, draw_likelihood, save_figure, symbol
+from gridless.toys import OneObservable
 
 
 @pytest.fixture
@@ -26,6 +27,17 @@ def test_closure_figure(table, tmp_path):
     assert [path.suffix for path in paths] == [".pdf", ".png"]
     assert paths[0].read_bytes().startswith(b"%PDF")
     assert paths[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_closure_shows_both_uncertainties(model, table):
+    samples = {theta: OneObservable().sample(theta, 500, seed=1) for theta in (0.3, 0.7)}
+    closure = gl.closure(model, samples)
+    outer, inner = (c.lines[2][0].get_segments() for c in draw_closure(closure).axes[0].containers)
+    longer = [np.ptp(a[:, 1]) - np.ptp(b[:, 1]) for a, b in zip(outer, inner, strict=True)]
+    assert min(longer) > 0
+    np.testing.assert_allclose([np.ptp(b[:, 1]) for b in inner], np.ptp(closure.interval, axis=1))
+    # Without replicas there is no uncertainty from simulation to show.
+    assert len(draw_closure(table).axes[0].containers) == 1
 
 
 def test_likelihood_figure():

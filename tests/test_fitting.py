@@ -79,7 +79,7 @@ def test_unequal_samples_count_equally():
     theta = np.concatenate([np.repeat(gl.grid((0, 1), 10), 3000), np.full(27_000, 0.95)])
     x = toy.draw(theta, np.random.default_rng(2))
     templates = gl.Templates(x, theta, (0, 1))
-    model = gl.fit(templates, objective="posterior", hidden=(8,), seed=1)
+    model = gl.fit(templates, "gaussian", objective="posterior", hidden=(8,), seed=1)
     assert model.implied_prior.max_log < 0.1
 
 
@@ -160,11 +160,13 @@ def test_members_of_an_ensemble_hold_out_each_event_once(templates):
         own = fold[torch.as_tensor(templates.template) == k]
         assert torch.bincount(own).tolist() == [500] * 4
     network = Network(1, gl.Gaussian(), 1, (), members=4)
-    training, held = _split(_prepare(templates, network), fold, 4, generator)
+    training, held = _split(
+        _prepare(templates, templates.mean_weights(), network), fold, 4, generator
+    )
     assert len(training) == len(held) == len(templates)
     assert ((training.weights == 0).sum(0) == 1).all()
     assert ((held.weights != 0).sum(0) == 1).all()
-    samples = _samples(templates, fold, 4)
+    samples = _samples(templates.x, templates.mean_weights(), fold, 4)
     assert sum(len(x) for x, _ in samples) == len(templates)
 
 

@@ -21,8 +21,8 @@ from gridless.objective import (
 GRID = torch.tensor([[0.1], [0.5], [0.9]])
 
 
-def make_network(members=2):
-    network = Network(1, Gaussian(), 1, (3,), "tanh", members)
+def make_network(members=2, templates=None, log_share=None):
+    network = Network(1, Gaussian(), 1, (3,), "tanh", members, templates, log_share)
     network.initialise(torch.Generator().manual_seed(2))
     return network
 
@@ -54,18 +54,30 @@ def test_flat_posteriors_cost_nothing(batch):
     z[..., 1] = 15.0
     zeros = torch.zeros(2, 40, 1)
     assert posterior_cost(network, zeros, z, GRID[template], weights).abs().max() < 1e-4
-    assert template_cost(network, zeros, z, template, GRID, weights).abs().max() < 1e-4
+    network = make_network(templates=GRID)
+    assert template_cost(network, zeros, z, template, weights).abs().max() < 1e-4
 
 
 def test_template_cost_ignores_a_factor_of_x(batch):
     """Scaling p(theta | x) by any function of x leaves it, since it normalises over templates."""
     x, template, weights = batch
-    network = make_network(members=1)
+    network = make_network(1, GRID, torch.log(torch.tensor([0.2, 0.5, 0.3])))
     log_c, z = network(x)
     shift = torch.randn(1, 40, 1)
-    plain = template_cost(network, log_c, z, template, GRID, weights)
-    shifted = template_cost(network, log_c + shift, z, template, GRID, weights)
+    plain = template_cost(network, log_c, z, template, weights)
+    shifted = template_cost(network, log_c + shift, z, template, weights)
     torch.testing.assert_close(plain, shifted)
+
+
+def test_template_cost_weighs_templates_by_their_share(batch):
+    x, template, weights = batch
+    share = torch.tensor([0.2, 0.5, 0.3])
+    network = make_network(1, GRID, torch.log(share))
+    log_c, z = network(x)
+    p = torch.exp(log_prob_at(network, log_c, z, GRID))[0]
+    own = p[torch.arange(40), template]
+    by_hand = -(weights[0] * torch.log(own / (p @ share))).sum()
+    torch.testing.assert_close(template_cost(network, log_c, z, template, weights)[0], by_hand)
 
 
 def test_flatness_follows_all_events_from_its_anchor(batch):

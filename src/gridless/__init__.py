@@ -15,6 +15,7 @@ from gridless.objective import Penalty
 from gridless.posterior import Posterior
 from gridless.reading import Sample, read, read_templates
 from gridless.saving import load
+from gridless.streaming import read_likelihood
 from gridless.templates import Templates
 
 __version__ = version("gridless")
@@ -41,5 +42,6 @@ __all__ = [
     "grid",
     "load",
     "read",
+    "read_likelihood",
     "read_templates",
 ]

@@ -46,29 +46,63 @@ class TemplateFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    source: str
-    at: dict[str, float]
+    source: str = Field(description="The file, with `:tree` or `:group` where it needs one.")
+    at: dict[str, float] = Field(description="The value of every parameter in it.")
 
 
 class FitOptions(BaseModel):
-    """Arguments of `gridless.fit`; its documentation explains them."""
+    """Arguments of `gridless.fit`; each is a flag of `gridless fit` too."""
 
     model_config = ConfigDict(extra="forbid")
 
-    basis: str = "exp_polynomial"
-    components: int = Field(default=1, ge=1)
-    hidden: int | list[int] = [16]
-    activation: str = "tanh"
-    objective: str = "template"
-    prior: str = "divide"
-    ensemble: int = Field(default=1, ge=1)
-    validation: float | None = Field(default=None, gt=0, lt=1)
-    epochs: int | None = Field(default=None, ge=1)
-    batch: int | None = Field(default=None, ge=1)
-    rate: float = Field(default=0.03, gt=0)
-    ridge: float = Field(default=10.0, ge=0)
-    replicas: int = Field(default=32, ge=0)
-    seed: int = 0
+    basis: str = Field(
+        default="exp_polynomial",
+        description="Shape of a component: exp_polynomial, gaussian or logistic.",
+    )
+    components: int = Field(default=1, ge=1, description="Number of components.")
+    hidden: int | list[int] = Field(
+        default=[16], description="Units of the hidden layer, or of each of several."
+    )
+    activation: str = Field(
+        default="tanh", description="Function of a hidden unit: tanh, silu or relu."
+    )
+    objective: str = Field(
+        default="template",
+        description="What the training minimises: template, posterior or penalty.",
+    )
+    prior: str = Field(
+        default="divide",
+        description="divide by the implied prior, or take the posterior as it is: flat.",
+    )
+    ensemble: int = Field(default=1, ge=1, description="Networks to train and average.")
+    validation: float | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        description="Share of the events held out; by default a tenth, or one part per network "
+        "of an ensemble.",
+    )
+    epochs: int | None = Field(
+        default=None,
+        ge=1,
+        description="Passes over the events; by default enough for some five hundred steps.",
+    )
+    batch: int | None = Field(
+        default=None,
+        ge=1,
+        description="Events per step; by default a fiftieth of them, but 256 to 8,192.",
+    )
+    rate: float = Field(default=0.03, gt=0, description="Highest learning rate.")
+    ridge: float = Field(
+        default=10.0, ge=0, description="Strength of the prior on the weights of the network."
+    )
+    replicas: int = Field(
+        default=32,
+        ge=0,
+        description="Bootstrap replicas of the templates, for the uncertainty from simulation; "
+        "0 for none.",
+    )
+    seed: int = Field(default=0, description="Fixes everything random.")
 
 
 class Analysis(BaseModel):
@@ -76,12 +110,27 @@ class Analysis(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    templates: str | list[TemplateFile]
-    parameters: dict[str, tuple[float, float]] = Field(min_length=1, max_length=3)
-    observables: dict[str, str] = Field(min_length=1)
-    weight: str | None = None
-    selection: str | None = None
-    fit: FitOptions = FitOptions()
+    templates: str | list[TemplateFile] = Field(
+        description="The simulated files: a pattern with the parameters in braces, one file with "
+        "the parameters as columns, or a list of files. Relative to the analysis file."
+    )
+    parameters: dict[str, tuple[float, float]] = Field(
+        min_length=1,
+        max_length=3,
+        description="One to three parameters, each with the bounds between which it is estimated.",
+    )
+    observables: dict[str, str] = Field(
+        min_length=1,
+        description="Names with a column or an expression of columns each; or a list of columns.",
+    )
+    weight: str | None = Field(
+        default=None, description="Expression for the weight of a simulated event."
+    )
+    selection: str | None = Field(
+        default=None,
+        description="Expression that is true for the events to use, simulated and observed.",
+    )
+    fit: FitOptions = Field(default=FitOptions(), description="How to train; see below.")
 
     @field_validator("observables", mode="before")
     @classmethod
@@ -117,7 +166,7 @@ def load_analysis(path: Path) -> Analysis:
     try:
         analysis = Analysis.model_validate(content)
     except ValidationError as error:
-        raise InputError("\n".join(_explain(path, root, one) for one in error.errors())) from error
+        raise InputError("\n".join(_explain(path, root, error))) from error
     return analysis.model_copy(update={"templates": _beside(path.parent, analysis.templates)})
 
 
@@ -128,20 +177,43 @@ def _beside(folder: Path, templates: str | list[TemplateFile]) -> str | list[Tem
     return [TemplateFile(source=str(folder / file.source), at=file.at) for file in templates]
 
 
-def _explain(path: Path, root: yaml.Node, error: Any) -> str:
-    """One error of the schema with its line and what would be right."""
-    where = [str(part) for part in error["loc"] if not str(part).startswith(("list[", "function"))]
-    line, known = _line(root, where)
-    name = ".".join(where) or "the file"
-    message = error["msg"].removeprefix("Value error, ")
+def _explain(path: Path, root: yaml.Node, error: ValidationError) -> list[str]:
+    """Every error of the schema with its line and what would be right."""
+    found: dict[str, str] = {}
+    for one in error.errors():
+        where = _setting(one["loc"])
+        line, known = _line(root, where)
+        name = ".".join(where) or "the file"
+        place = f"{path}: line {line}: {name}" if known else f"{path}: {name}"
+        found.setdefault(name, f"{place}: {_message(where, one)}")
+    # What may be either text or a list is complained of as both; an error inside says more.
+    return [
+        text
+        for name, text in found.items()
+        if not any(other.startswith(f"{name}.") for other in found)
+    ]
+
+
+def _setting(place: tuple[int | str, ...]) -> list[str]:
+    """The keys that lead to a setting, without pydantic's own for alternatives of type."""
+    parts = [str(part) for part in place]
+    kept = [p for p in parts if not p.startswith(("list[", "function"))]
+    if len(kept) > 1 and kept[-2] in ("templates", "hidden") and kept[-1] in ("str", "int"):
+        kept.pop()
+    return kept
+
+
+def _message(where: list[str], error: Any) -> str:
+    message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
-        fields = FitOptions.model_fields if where[:1] == ["fit"] else Analysis.model_fields
-        message = f"there is no such setting; known are {', '.join(fields)}"
-    elif error["type"] == "missing":
-        message = "is missing; `gridless init` writes an example"
-    elif "input" in error and not isinstance(error["input"], dict):
+        inner: dict[str, type[BaseModel]] = {"fit": FitOptions, "templates": TemplateFile}
+        fields = (inner.get(where[0], Analysis) if len(where) > 1 else Analysis).model_fields
+        return f"there is no such setting; known are {', '.join(fields)}"
+    if error["type"] == "missing":
+        return "is missing; `gridless init` writes an example"
+    if "input" in error and not isinstance(error["input"], dict):
         message += f", not {error['input']!r}"
-    return f"{path}: line {line}: {name}: {message}" if known else f"{path}: {name}: {message}"
+    return message
 
 
 def _line(node: yaml.Node, where: list[str]) -> tuple[int, bool]:

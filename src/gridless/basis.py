@@ -15,7 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gridless import chebyshev
+from gridless.arrays import Array
 from gridless.errors import InputError
+from gridless.hyperbolic import tanh
 from gridless.truncated import gaussian_exponent, log_gaussian_integral, log_logistic
 
 # Widths from 1e-8 to 1e8 of the range; beyond, their squares overflow in float32.
@@ -39,8 +42,9 @@ class Basis(ABC):
         return {}
 
     @classmethod
-    def for_spacing(cls, spacing: float, parameters: int = 1) -> "Basis":  # noqa: ARG003
-        """The basis with options that suit templates `spacing` of the range apart."""
+    def for_templates(cls, spacing: float, parameters: int = 1, large: bool = False) -> "Basis":  # noqa: ARG003
+        """The basis with options that suit templates `spacing` of the range apart, and `large`
+        numbers of templates and events."""
         if parameters > 1:
             raise InputError(
                 f"basis: {cls.name!r} is a density of one parameter, the templates have "
@@ -120,8 +124,8 @@ class _LocationScale(Basis):
         self.floor = float(floor)
 
     @classmethod
-    def for_spacing(cls, spacing: float, parameters: int = 1) -> Basis:
-        super().for_spacing(spacing, parameters)
+    def for_templates(cls, spacing: float, parameters: int = 1, large: bool = False) -> Basis:
+        super().for_templates(spacing, parameters, large)
         return cls(floor=min(0.5 * spacing, 0.25))
 
     def options(self) -> dict[str, float]:
@@ -154,7 +158,12 @@ class Gaussian(_LocationScale):
         self.outputs = 2 * parameters + parameters * (parameters - 1) // 2
 
     @classmethod
-    def for_spacing(cls, spacing: float, parameters: int = 1) -> Basis:
+    def for_templates(
+        cls,
+        spacing: float,
+        parameters: int = 1,
+        large: bool = False,  # noqa: ARG003
+    ) -> Basis:
         return cls(floor=min(0.5 * spacing, 0.25), parameters=parameters)
 
     def options(self) -> dict[str, float]:
@@ -229,8 +238,9 @@ class ExpPolynomial(Basis):
         self._limits = torch.as_tensor((2 * self.floor) ** -2 / bend)
 
     @classmethod
-    def for_spacing(cls, spacing: float, parameters: int = 1) -> Basis:
-        degree = 2 if parameters == 1 else 3
+    def for_templates(cls, spacing: float, parameters: int = 1, large: bool = False) -> Basis:
+        # What few events, or few templates in each parameter, do not determine would be noise.
+        degree = 3 if large and parameters == 1 else 2
         return cls(degree, min(max(0.5 * spacing, 0.02), 0.25), parameters)
 
     def options(self) -> dict[str, float]:
@@ -246,20 +256,30 @@ class ExpPolynomial(Basis):
 
     def log_integral(self, z: Tensor) -> Tensor:
         nodes, log_weights = (v.to(z) for v in _quadrature(self.parameters))
-        at_nodes = self._coefficients(z) @ self._terms(nodes).T
-        return torch.logsumexp(at_nodes + log_weights, dim=-1)
+        at_nodes = torch.tensordot(self._terms(nodes), self.coefficients(z).movedim(-1, 0), 1)
+        shape = (-1, *(1,) * (z.dim() - 1))
+        return torch.logsumexp(at_nodes + log_weights.reshape(shape), dim=0)
 
     def log_shape(self, t: Tensor, z: Tensor) -> Tensor:
         t = t.unsqueeze(-1) if self.parameters == 1 else t
-        return (self._coefficients(z) * self._terms(t)).sum(-1)
+        return (self.coefficients(z) * self._terms(t)).sum(-1)
 
     def log_shape_at(self, t: Tensor, z: Tensor) -> Tensor:
         t = t.unsqueeze(-1) if self.parameters == 1 else t
-        return (self._coefficients(z) @ self._terms(t).T).transpose(-1, -2)
+        # Events last, as the network has them in memory: (..., components, values, events).
+        c = self.coefficients(z).movedim(-3, -1)
+        return (self._terms(t) @ c).movedim(-1, -3).mT
 
-    def _coefficients(self, z: Tensor) -> Tensor:
+    def chebyshev(self, c: Array) -> Array:
+        """Chebyshev coefficients, one axis per parameter, of sum_k c_k P_k."""
+        sizes = [self.degree + 1] * self.parameters
+        terms = self._terms(torch.as_tensor(chebyshev.box_points(sizes))).numpy()
+        return chebyshev.coefficients((terms @ c).reshape(sizes))
+
+    def coefficients(self, z: Tensor) -> Tensor:
+        """c_k of every component."""
         limits = self._limits.to(z)
-        return limits * torch.tanh(z / limits)
+        return limits * tanh(z / limits)
 
     def _terms(self, t: Tensor) -> Tensor:
         """The products of Legendre polynomials at t (..., parameters): (..., outputs)."""

@@ -5,7 +5,6 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -91,21 +90,3 @@ def fingerprint(arrays: list[Tensor], options: dict[str, object]) -> str:
 def numbered(prefix: str, tensors: list[Tensor]) -> dict[str, Tensor]:
     """{prefix.0: ..., prefix.1: ...}, as `State.under` reads them."""
     return {f"{prefix}.{i}": tensor for i, tensor in enumerate(tensors)}
-
-
-def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The moments and steps of Adam, parameter by parameter."""
-    states = [optimiser.state[p] for group in optimiser.param_groups for p in group["params"]]
-    return {
-        **numbered("adam_step", [state["step"].clone() for state in states]),
-        **numbered("adam_mean", [state["exp_avg"].clone() for state in states]),
-        **numbered("adam_square", [state["exp_avg_sq"].clone() for state in states]),
-    }
-
-
-def restore_optimiser(optimiser: torch.optim.Optimizer, state: State) -> None:
-    """Set what `optimiser_tensors` gave."""
-    parameters = [p for group in optimiser.param_groups for p in group["params"]]
-    rows = zip(*(state.under(f"adam_{kind}") for kind in ("step", "mean", "square")), strict=True)
-    for p, (step, mean, square) in zip(parameters, rows, strict=True):
-        optimiser.state[p] = {"step": step, "exp_avg": mean, "exp_avg_sq": square}

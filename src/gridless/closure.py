@@ -10,6 +10,8 @@ from gridless.arrays import Array
 from gridless.errors import InputError
 from gridless.estimate import Estimate
 from gridless.model import Model
+from gridless.parallel import run
+from gridless.saving import model_bytes, received
 from gridless.templates import Templates
 
 if TYPE_CHECKING:
@@ -149,11 +151,12 @@ class Closure:
         return f"<pre>{self}</pre>"
 
 
-def closure(model: Model, samples: Samples) -> Closure:
+def closure(model: Model, samples: Samples, executor: Any = None) -> Closure:
     """Estimate theta of each sample and compare it with the truth.
 
     `samples` are Templates, a mapping from the true theta to the events, or pairs of the two; with
-    several parameters the true theta is a tuple. Events may be a pair (events, weights).
+    several parameters the true theta is a tuple. Events may be a pair (events, weights). `executor`
+    says where to work: a `concurrent.futures.Executor` or a dask client; one task per sample.
     """
     pairs = sample_pairs(samples)
     if len(pairs) < 2:
@@ -162,8 +165,14 @@ def closure(model: Model, samples: Samples) -> Closure:
         if true.shape != (len(model.grid.parameters),):
             names = ", ".join(model.grid.parameters)
             raise InputError(f"samples: a true value {true.tolist()}; give {names} of each sample")
-    estimates = tuple(model.likelihood(x, weights).maximum() for _, x, weights in pairs)
+    sent = model if executor is None else model_bytes(model)
+    tasks = [(sent, x, weights) for _, x, weights in pairs]
+    estimates = tuple(run(_estimate, tasks, executor, "closure"))
     return Closure(np.array([true for true, _, _ in pairs]), estimates)
+
+
+def _estimate(model: Model | bytes, x: Any, weights: Any) -> Estimate:
+    return received(model).likelihood(x, weights).maximum()
 
 
 def sample_pairs(samples: Samples) -> list[tuple[Array, Any, Any]]:

@@ -1,22 +1,31 @@
 """The verbs of the command line: audit, fit, measure, closure, report, export, init."""
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import numpy as np
+import torch
 from rich.console import Console
 
-from gridless import exporting
+from gridless import exporting, ranks
 from gridless.analysis import TEMPLATE, FitOptions
 from gridless.errors import InputError
+from gridless.expressions import both
 from gridless.files import check_writable, write_whole
-from gridless.saving import load
-from gridless.sources import analysis_from, analysis_of, observed_likelihood, templates_of
+from gridless.model import Model
+from gridless.parallel import cluster
+from gridless.reading import checksum
+from gridless.saving import file_versions, load
+from gridless.sources import analysis_from, analysis_of, templates_of
+from gridless.streaming import read_likelihood
 from gridless.summary import summarise
 
 Command = Callable[..., Any]
@@ -25,6 +34,18 @@ where = click.option(
     "--where", metavar="EXPRESSION", help="Use only these events, in this command alone."
 )
 weight = click.option("--weight", metavar="EXPRESSION", help="Weight of an event.")
+
+
+def cluster_options(command: Command) -> Command:
+    """Where to work, if not in this process."""
+    for option in (
+        click.option(
+            "--dask", metavar="ADDRESS", help="A dask scheduler, such as tcp://host:8786."
+        ),
+        click.option("--workers", type=int, help="So many processes on this machine."),
+    )[::-1]:
+        command = option(command)
+    return command
 
 
 def template_options(command: Command) -> Command:
@@ -53,23 +74,11 @@ def template_options(command: Command) -> Command:
 
 def fit_options(command: Command) -> Command:
     """Every option of a fit; those not given come from the analysis file, or are the defaults."""
-    for option in (
-        click.option("--basis", help="gaussian, logistic or exp_polynomial."),
-        click.option("--components", type=int, help="Number of components."),
-        click.option("--hidden", help="Units of the hidden layers, such as 16 or 16,16."),
-        click.option("--activation", help="tanh, silu or relu."),
-        click.option("--objective", help="posterior, penalty or template."),
-        click.option("--prior", help="flat or divide."),
-        click.option("--ensemble", type=int, help="Networks to average."),
-        click.option("--validation", type=float, help="Share of events held out."),
-        click.option("--epochs", type=int, help="Passes over the events."),
-        click.option("--batch", type=int, help="Events per step."),
-        click.option("--rate", type=float, help="Highest learning rate."),
-        click.option("--ridge", type=float, help="Strength of the prior on the weights."),
-        click.option("--replicas", type=int, help="Bootstrap replicas of the templates."),
-        click.option("--seed", type=int, help="Fixes everything random."),
-    )[::-1]:
-        command = option(command)
+    for name, field in reversed(FitOptions.model_fields.items()):
+        kinds = [k for k in (int, float) if k in (field.annotation, *get_args(field.annotation))]
+        # Several numbers, as of hidden, are text with commas.
+        kind = str if name == "hidden" or not kinds else kinds[0]
+        command = click.option(f"--{name}", type=kind, help=field.description)(command)
     return command
 
 
@@ -106,13 +115,15 @@ def fit(output: Path, where: str | None, machine: bool, **options: Any) -> None:
     """Train a model on templates and write it to a file.
 
     TEMPLATES is an analysis.yaml, or a pattern with --bounds and -x. Interrupted, the same command
-    goes on from the last epoch.
+    goes on from the last epoch. Started by torchrun, several processes train together, each on its
+    own share of the events: torchrun --nproc-per-node 2 -m gridless fit ...
 
     Example: gridless fit analysis.yaml -o top.safetensors --seed 1
     """
     from gridless.fitting import fit as train
 
     check_writable(output)
+    ranks.join()
     names = FitOptions.model_fields
     source = {key: value for key, value in options.items() if key not in names}
     given = {key: value for key, value in options.items() if key in names and value is not None}
@@ -120,32 +131,47 @@ def fit(output: Path, where: str | None, machine: bool, **options: Any) -> None:
         given["hidden"] = _units(given["hidden"])
     analysis = analysis_from(**source)
     chosen = analysis.fit.model_dump() | given
-    templates = templates_of(analysis, where)
+    share = None if ranks.count() == 1 else f"entry % {ranks.count()} == {ranks.number()}"
+    templates = templates_of(analysis, both(where, share))
+    events = int(ranks.total(torch.tensor(len(templates))))
     part = output.with_name(f".{output.name}.checkpoint")
     try:
         model = train(templates, checkpoint=part, **chosen)
     except KeyboardInterrupt:
         click.echo("interrupted; the same command goes on from the last epoch", err=True)
         sys.exit(130)
-    columns = {"columns": analysis.observables, "selection": analysis.selection}
+    used = {
+        "columns": analysis.observables,
+        "weight": analysis.weight,
+        "selection": analysis.selection,
+        "where": where,
+        "command": _command_line(),
+    }
     model = replace(
         model,
-        options=model.options | columns | {"command": " ".join(["gridless", *sys.argv[1:]])},
+        options=model.options | used,
         summary=summarise(templates, chosen["components"], chosen["objective"]),
     )
-    model.save(output)
+    if ranks.number() == 0:
+        model.save(output)
+        _tell(model, output, events, machine)
+    ranks.leave()
+
+
+def _tell(model: Model, output: Path, events: int, machine: bool) -> None:
+    """What a fit has made."""
     if machine:
         _print_json(
             {
                 "model": str(output),
-                "events": len(templates),
-                "templates": len(templates.grid),
+                "events": events,
+                "templates": len(model.grid),
                 "max_log_q": model.implied_prior.max_log,
                 "warnings": exporting.caveat_rows(model.caveats),
             }
         )
     else:
-        click.echo(f"{model!r}\n  {len(templates):,} events; written to {output}")
+        click.echo(f"{model!r}\n  {events:,} events; written to {output}")
         for caveat in model.caveats:
             click.echo(f"  warning: {caveat.name}: {caveat.text}")
 
@@ -169,6 +195,7 @@ def fit(output: Path, where: str | None, machine: bool, **options: Any) -> None:
 )
 @weight
 @where
+@cluster_options
 @as_json
 def measure(
     model: Path,
@@ -177,8 +204,11 @@ def measure(
     constrain: tuple[tuple[str, float, float], ...],
     fix: tuple[tuple[str, float], ...],
     scan: Path | None,
+    weight: str | None,
+    where: str | None,
+    dask: str | None,
+    workers: int | None,
     machine: bool,
-    **reading: Any,
 ) -> None:
     """Estimate the parameters of observed events, with both uncertainties and every warning.
 
@@ -186,7 +216,9 @@ def measure(
     """
     if scan is not None:
         check_writable(scan)
-    likelihood = observed_likelihood(load(model), data, **reading)
+    trained = load(model)
+    with cluster(dask, workers) as executor:
+        likelihood = read_likelihood(trained, data, weight, where, executor)
     for name, value, error in constrain:
         likelihood = likelihood.constrain(name, value, error)
     if fix:
@@ -209,11 +241,14 @@ def measure(
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("samples")
-@weight
+@click.option(
+    "--weight", metavar="EXPRESSION", help="Weight of an event, if not that of the templates."
+)
 @where
 @click.option("--toys", type=int, help="Pseudo-experiments per value, for the coverage.")
 @click.option("--events", type=int, help="Events per pseudo-experiment.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Fixes everything random.")
+@cluster_options
 @as_json
 def closure(
     model: Path,
@@ -221,6 +256,8 @@ def closure(
     toys: int | None,
     events: int | None,
     seed: int,
+    dask: str | None,
+    workers: int | None,
     machine: bool,
     **reading: Any,
 ) -> None:
@@ -233,8 +270,11 @@ def closure(
 
     trained = load(model)
     templates = templates_of(*analysis_of(trained, samples, **reading))
-    table = close(trained, templates)
-    tested = coverage(trained, templates, toys, events, seed) if toys else None
+    with cluster(dask, workers) as executor:
+        table = close(trained, templates, executor)
+        tested = None
+        if toys:
+            tested = coverage(trained, templates, toys, events, seed, executor=executor)
     if machine:
         content = {
             "parameters": list(table.parameters),
@@ -260,6 +300,9 @@ def closure(
 @click.argument("data", nargs=-1)
 @click.option("--closure", "samples", metavar="PATTERN", help="Samples of known parameters.")
 @click.option(
+    "--closure-where", metavar="EXPRESSION", help="Use only these events of them; else as --where."
+)
+@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
@@ -274,6 +317,7 @@ def report(
     model: Path,
     data: tuple[str, ...],
     samples: str | None,
+    closure_where: str | None,
     output: Path,
     machine: bool,
     **reading: Any,
@@ -283,16 +327,22 @@ def report(
     Example: gridless report top.safetensors data.root:events --closure 'test_{mtop}.root:events'
     """
     from gridless.closure import closure as close
-    from gridless.model_report import model_report
+    from gridless.model_report import Origin, model_report
 
     check_writable(output)
     trained = load(model)
     table = None
     if samples is not None:
-        table = close(trained, templates_of(*analysis_of(trained, samples, **reading)))
-    likelihood = observed_likelihood(trained, data, **reading) if data else None
-    command = " ".join(["gridless", *sys.argv[1:]])
-    write_whole(output, model_report(trained, likelihood, table, command).encode())
+        kept = closure_where or reading["where"]
+        table = close(trained, templates_of(*analysis_of(trained, samples, None, kept)))
+    parts = [read_likelihood(trained, source, **reading) for source in data]
+    likelihood = reduce(add, parts) if parts else None
+    read = [
+        {"source": source, "events": part.events, "checksum": checksum(source)}
+        for source, part in zip(data, parts, strict=True)
+    ]
+    origin = Origin(_command_line(), file_versions(model), read)
+    write_whole(output, model_report(trained, likelihood, table, origin).encode())
     if machine:
         _print_json({"report": str(output)})
     else:
@@ -332,8 +382,9 @@ def export(
     onnx: Path | None,
     curve: Path | None,
     hepdata: Path | None,
+    weight: str | None,
+    where: str | None,
     machine: bool,
-    **reading: Any,
 ) -> None:
     """Write the network as ONNX, or the likelihood of DATA as JSON or HEPData YAML.
 
@@ -350,7 +401,7 @@ def export(
     if onnx is not None:
         write_whole(onnx, exporting.onnx_bytes(trained))
     if curve or hepdata:
-        likelihood = observed_likelihood(trained, data, **reading)
+        likelihood = read_likelihood(trained, data, weight, where)
         if curve is not None:
             content = json.dumps(exporting.curve(likelihood), indent=1)
             write_whole(curve, content.encode())
@@ -360,6 +411,11 @@ def export(
         _print_json({"written": [str(path) for path in wanted]})
     else:
         click.echo("written to " + ", ".join(str(path) for path in wanted))
+
+
+def _command_line() -> str:
+    """What was typed, as a shell takes it."""
+    return shlex.join(["gridless", *sys.argv[1:]])
 
 
 def _print_json(content: Any) -> None:

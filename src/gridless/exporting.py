@@ -19,7 +19,8 @@ _POINTS = 201
 
 def onnx_bytes(model: Model) -> bytes:
     """The network in ONNX: `x` (events, observables) in, the raw outputs `y` (members, events,
-    outputs) out, which `gridless.network.Network.split` reads. Metadata say what they mean."""
+    outputs) out, of which `gridless.network.Network.split` reads the transpose. Metadata say what
+    they mean."""
     try:
         from onnx import TensorProto, checker, helper, numpy_helper
     except ModuleNotFoundError as error:

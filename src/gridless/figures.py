@@ -60,7 +60,8 @@ def symbol(name: str) -> str:
 
 
 def draw_closure(closure: Closure) -> Figure:
-    """Estimated against true theta with the intervals, and the pulls below, for each parameter."""
+    """Estimated against true theta, and the pulls below, for each parameter. The inner error bars
+    are statistical; the outer ones have the uncertainty from simulation too."""
     with style():
         from matplotlib.figure import Figure
 
@@ -76,7 +77,15 @@ def draw_closure(closure: Closure) -> Figure:
             ends = closure.estimates[0].limits[p]
             errors = np.abs(intervals[:, p].T - values[:, p])
             top.plot(ends, ends, color=GREY, lw=1, label="estimated = true")
-            top.errorbar(true, values[:, p], errors, fmt="o", ms=4, color=BLUE, capsize=2)
+            label = None
+            simulation = [e.errors_simulation for e in closure.estimates]
+            if all(s is not None for s in simulation):
+                both = np.hypot(errors, [s[p] for s in simulation if s is not None])
+                top.errorbar(true, values[:, p], both, fmt="none", color=BLUE, lw=0.8)
+                label = "inner bars: statistical"
+            top.errorbar(
+                true, values[:, p], errors, fmt="o", ms=4, color=BLUE, capsize=2, label=label
+            )
             text = f"slope {closure.lines[p][0]:.3f}" + (f"\n{total}" if p == 0 else "")
             top.text(0.05, 0.93, text, transform=top.transAxes, va="top")
             # A little room, or a point on a bound would be cut in half.
@@ -142,7 +151,8 @@ def draw_likelihood(likelihood: Likelihood, true: float | None = None) -> Figure
         for rise in (0.5, 1.92):
             axes.axhline(rise, color=GREY, lw=0.8, ls=":")
         axes.set(xlabel=name, ylabel=r"$-\Delta\log L$", xlim=(low, high), ylim=(0, None))
-        axes.legend(loc="upper center", ncols=2)
+        # Above the panel: inside, it would lie on the bands.
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, columnspacing=1.2)
         return figure
 
 

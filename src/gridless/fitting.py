@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gridless import ranks
 from gridless.arrays import Array
 from gridless.basis import Basis, basis_kind
 from gridless.checkpoint import Checkpoint, fingerprint
@@ -26,6 +27,8 @@ from gridless.trust import make_cells
 
 # Points of the events that stand for all of them between two anchors of the penalty.
 _REFERENCE = 4096
+# From here on the finer structure of a posterior is worth its noise.
+_MANY_TEMPLATES, _MANY_EVENTS = 6, 200_000
 _STEPS = 500
 
 
@@ -108,10 +111,14 @@ def fit(
     if penalty is not None and objective != "penalty":
         raise InputError(f'penalty: given for objective="{objective}"; set objective="penalty"')
     grid = templates.grid
-    kind = _basis(basis, grid)
+    kind = _basis(basis, grid, int(ranks.total(torch.tensor(len(templates)))))
     t = torch.as_tensor(grid.unit, dtype=torch.float32)
 
     generator = torch.Generator().manual_seed(seed)
+    # Normalised over the templates, the sizes of the samples may be as they are; over the range,
+    # p(theta) must be made flat.
+    by_template = objective == "template"
+    weights = templates.mean_weights() if by_template else templates.balanced_weights()
     network = Network(
         templates.x.shape[1],
         kind,
@@ -119,19 +126,21 @@ def fit(
         hidden,
         activation,
         ensemble,
-        t if objective == "template" else None,
+        t if by_template else None,
+        _log_share(templates, weights) if by_template else None,
     )
     network.initialise(generator)
     folds = max(ensemble, round(1 / validation))
     _check_size(network, len(templates) * (folds - 1) // folds)
 
-    events = _prepare(templates, network)
+    events = _prepare(templates, weights, network)
     fold = _folds(templates, folds, generator)
     training, held = _split(events, fold, ensemble, generator)
     flatness = None
     if objective == "penalty":
         flatness = _flatness(penalty or Penalty(), templates, network, training)
-    schedule = _schedule(len(training), epochs, batch, rate)
+    everywhere = ranks.least(len(training)) * ranks.count()
+    schedule = _schedule(everywhere, epochs, batch, rate)
     options = {
         "objective": objective,
         "penalty": asdict(penalty) if penalty is not None else None,
@@ -146,20 +155,19 @@ def fit(
     if checkpoint is not None:
         shape_of = [kind.name, kind.options(), components, hidden, activation, ensemble]
         key = fingerprint([events.x, events.template, events.weights], options | {"net": shape_of})
-        keep = Checkpoint(Path(checkpoint), key)
+        alone = "" if ranks.count() == 1 else f".{ranks.number()}"
+        keep = Checkpoint(Path(f"{checkpoint}{alone}"), key)
     trainer = Trainer(network, training, held, t, objective, ridge, generator, keep)
     history, strength = train(trainer, schedule, flatness, penalty.strength if penalty else None)
 
-    samples = _samples(templates, fold, ensemble)
+    samples = _samples(templates.x, weights, fold, ensemble)
     q = implied_prior(network, samples, grid)
     shape = q.log_q.shape
     copies = None
     if replicas:
         unseen = held if ensemble > 1 else None
         copies = replicate(trainer, unseen, flatness, strength, replicas, shape)
-    cells = make_cells(
-        network, templates.x, templates.template, templates.balanced_weights(), shape
-    )
+    cells = make_cells(network, templates.x, templates.template, weights, shape)
     # In units of log likelihood, over the held-out events: none means nothing was learnt.
     options["gain"] = float(-(trainer.mean_cost(held) * held.effective).sum())
     return Model(
@@ -176,15 +184,23 @@ def fit(
     )
 
 
-def _prepare(templates: Templates, network: Network) -> Events:
+def _prepare(templates: Templates, weights: Array, network: Network) -> Events:
     """Set the network's standardisation from the templates and apply it to them."""
     transformation = input_transformation(templates.x)
     network.mean, network.scale, network.bend = (
-        torch.as_tensor(v, dtype=torch.float32) for v in transformation
+        ranks.of_first(torch.as_tensor(v, dtype=torch.float32)) for v in transformation
     )
     x = network.standardise(torch.as_tensor(templates.x)).float()
-    weights = torch.as_tensor(templates.balanced_weights()).float().unsqueeze(0)
-    return Events(x, torch.as_tensor(templates.template), weights)
+    return Events(
+        x, torch.as_tensor(templates.template), torch.as_tensor(weights).float().unsqueeze(0)
+    )
+
+
+def _log_share(templates: Templates, weights: Array) -> Tensor:
+    """The logs of the templates' shares in all events."""
+    sums = np.bincount(templates.template, weights, minlength=len(templates.grid))
+    total = ranks.total(torch.as_tensor(sums))
+    return torch.log(total / total.sum()).float()
 
 
 def input_transformation(x: Array) -> tuple[Array, Array, Array]:
@@ -230,21 +246,21 @@ def _split(
     )
 
 
-def _samples(templates: Templates, fold: Tensor, ensemble: int) -> list[tuple[Array, Array]]:
+def _samples(x: Array, weights: Array, fold: Tensor, ensemble: int) -> list[tuple[Array, Array]]:
     """Events (x, weights) over which each member's implied prior is taken: those that it has not
     seen or, for a single network, all."""
-    weights = templates.balanced_weights()
     if ensemble == 1:
-        return [(templates.x, weights)]
+        return [(x, weights)]
     held = [(fold == e).numpy() for e in range(ensemble)]
-    return [(templates.x[which], weights[which]) for which in held]
+    return [(x[which], weights[which]) for which in held]
 
 
-def _basis(basis: str | Basis, grid: Grid) -> Basis:
+def _basis(basis: str | Basis, grid: Grid, events: int) -> Basis:
     """The basis that was asked for, suited to the grid."""
     parameters = len(grid.parameters)
     if isinstance(basis, str):
-        return basis_kind(basis).for_spacing(grid.spacing, parameters)
+        large = len(grid) >= _MANY_TEMPLATES and events >= _MANY_EVENTS
+        return basis_kind(basis).for_templates(grid.spacing, parameters, large)
     if basis.parameters != parameters:
         raise InputError(
             f"basis: one of {basis.parameters} parameter(s) for templates of {parameters}; "
@@ -268,8 +284,13 @@ def _flatness(penalty: Penalty, templates: Templates, network: Network, events: 
         raise InputError(f"penalty: at has values outside the bounds of {grid.describe()}")
     t = torch.as_tensor(grid.to_unit(at), dtype=torch.float32)
     if penalty.density == "events":
-        reference = events.x[:_REFERENCE], events.weights[:, :_REFERENCE]
-        return Flatness(t, reference, len(events) <= _REFERENCE, network.members)
+        points = ranks.least(min(len(events), _REFERENCE))
+        reference = events.x[:points], events.weights[:, :points]
+        complete = ranks.count() == 1 and len(events) <= _REFERENCE
+        x, weights = (ranks.of_first(values) for values in reference)
+        return Flatness(t, (x, weights), complete, network.members)
+    if ranks.count() > 1:
+        raise InputError('penalty: a histogram is filled in one process; use density="events"')
     if events.x.shape[1] > 3:
         raise InputError(
             f"penalty: a histogram of {events.x.shape[1]} observables has too many bins; "

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,9 @@ from gridless.errors import InputError
 
 Column = NDArray[Any]
 Block = dict[str, Column]
+# Rows from the first to before the last, or to the end.
+Rows = tuple[int, int | None]
+ALL: Rows = (0, None)
 _TREES = ("ROOT::RNTuple", "TNtuple", "TNtupleD", "TTree")
 
 
@@ -26,11 +29,13 @@ class Table:
     """Named columns of equal length, of which `blocks` reads some, a number of rows at a time.
 
     `fault` says what keeps a column from being one number per event, and is empty if nothing does.
+    `pieces` are ranges of rows, of about as many as asked for, that `blocks` can read alone.
     """
 
     columns: tuple[str, ...]
     fault: Callable[[str], str]
-    blocks: Callable[[Sequence[str], int], Iterator[Block]]
+    blocks: Callable[[Sequence[str], int, Rows], Iterator[Block]]
+    pieces: Callable[[int], list[Rows]] = lambda _: [ALL]
 
 
 def split_source(source: str | Path) -> tuple[Path, str | None]:
@@ -68,8 +73,8 @@ def open_file(source: str | Path) -> Iterator[Table]:
             with _damage(source):
                 return table.fault(column)
 
-        def blocks(names: Sequence[str], size: int) -> Iterator[Block]:
-            rest = table.blocks(names, size)
+        def blocks(names: Sequence[str], size: int, rows: Rows) -> Iterator[Block]:
+            rest = table.blocks(names, size, rows)
             while True:
                 with _damage(source):
                     block = next(rest, None)
@@ -77,7 +82,12 @@ def open_file(source: str | Path) -> Iterator[Table]:
                     return
                 yield block
 
-        yield Table(table.columns, fault, blocks)
+        yield Table(table.columns, fault, blocks, table.pieces)
+
+
+def cut(total: int, size: int) -> list[Rows]:
+    """All rows in pieces of `size`."""
+    return [(first, min(first + size, total)) for first in range(0, total, size)] or [ALL]
 
 
 @contextmanager
@@ -127,15 +137,19 @@ def _root(path: Path, name: str | None) -> Iterator[Table]:
             # What uproot cannot interpret, it leaves out.
             return awkward_fault(_member(none, column)) if none.fields else "objects"
 
-        def blocks(names: Sequence[str], size: int) -> Iterator[Block]:
+        def blocks(names: Sequence[str], size: int, rows: Rows) -> Iterator[Block]:
             # By filter, never by expression: uproot would run an expression as Python.
             wanted = set(names)
             for arrays in tree.iterate(
-                filter_name=wanted.__contains__, step_size=size, library="np"
+                filter_name=wanted.__contains__,
+                step_size=size,
+                library="np",
+                entry_start=rows[0],
+                entry_stop=rows[1],
             ):
                 yield {name: unmask(np.asanyarray(_member(arrays, name))) for name in names}
 
-        yield Table(keys, fault, blocks)
+        yield Table(keys, fault, blocks, lambda size: cut(tree.num_entries, size))
 
 
 def _member(arrays: Any, name: str) -> Any:
@@ -198,11 +212,24 @@ def _parquet(path: Path, name: str | None) -> Iterator[Table]:
                 return f"text ({kind})"
             return f"several values per event ({kind})" if is_a.is_nested(kind) else f"{kind}"
 
-        def blocks(names: Sequence[str], size: int) -> Iterator[Block]:
-            for batch in file.iter_batches(batch_size=size, columns=list(names)):
+        counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(int).tolist()
+
+        def blocks(names: Sequence[str], size: int, rows: Rows) -> Iterator[Block]:
+            last = starts[-1] if rows[1] is None else rows[1]
+            groups = [i for i, first in enumerate(starts[:-1]) if rows[0] <= first < last]
+            for batch in file.iter_batches(size, row_groups=groups, columns=list(names)):
                 yield {name: _from_arrow(batch.column(name), arrow) for name in names}
 
-        yield Table(tuple(schema.names), fault, blocks)
+        def pieces(size: int) -> list[Rows]:
+            # Only whole row groups can be read.
+            joints = [0]
+            for start in starts[1:]:
+                if start - joints[-1] >= size or start == starts[-1]:
+                    joints.append(start)
+            return list(pairwise(joints)) or [ALL]
+
+        yield Table(tuple(schema.names), fault, blocks, pieces)
 
 
 def _from_arrow(values: Any, arrow: Any) -> Column:
@@ -224,15 +251,22 @@ def _hdf5(path: Path, name: str | None) -> Iterator[Table]:
             kinds = {column: dataset.dtype for column, dataset in columns.items()}
             shapes = {column: dataset.shape or () for column, dataset in columns.items()}
 
-        def blocks(names: Sequence[str], size: int) -> Iterator[Block]:
+        def blocks(names: Sequence[str], size: int, rows: Rows) -> Iterator[Block]:
             events = one_length({name: shapes[name] for name in names}, path)
             compound = isinstance(chosen, h5py.Dataset)
-            for start in range(0, events, size):
-                rows = slice(start, start + size)
-                block = chosen.fields(list(names))[rows] if compound else None
-                yield {n: chosen[n][rows] if block is None else block[n] for n in names}
+            last = events if rows[1] is None else rows[1]
+            for start in range(rows[0], last, size):
+                part = slice(start, min(start + size, last))
+                block = chosen.fields(list(names))[part] if compound else None
+                yield {n: chosen[n][part] if block is None else block[n] for n in names}
 
-        yield Table(tuple(kinds), lambda c: dtype_fault(kinds[c], shapes[c]), blocks)
+        length = next((shape[0] for shape in shapes.values() if shape), 0)
+        yield Table(
+            tuple(kinds),
+            lambda c: dtype_fault(kinds[c], shapes[c]),
+            blocks,
+            lambda size: cut(length, size),
+        )
 
 
 def _hdf5_tables(file: Any, h5py: Any) -> list[str]:
@@ -279,7 +313,7 @@ def _npz(path: Path, name: str | None) -> Iterator[Table]:
             with archive.open(f"{column}.npy") as file:
                 shapes[column], kinds[column] = _npy_header(file)
 
-        def blocks(names: Sequence[str], size: int) -> Iterator[Block]:
+        def blocks(names: Sequence[str], size: int, _: Rows) -> Iterator[Block]:
             events = one_length({name: shapes[name] for name in names}, path)
             with ExitStack() as stack:
                 files = {n: stack.enter_context(archive.open(f"{n}.npy")) for n in names}
@@ -315,7 +349,7 @@ def _csv(path: Path, name: str | None) -> Iterator[Table]:
     with path.open(encoding="utf-8-sig") as file:
         header = _csv_header(path, file.readline())
 
-    def blocks(names: Sequence[str], size: int) -> Iterator[Block]:
+    def blocks(names: Sequence[str], size: int, _: Rows) -> Iterator[Block]:
         first = 0
         with path.open(encoding="utf-8-sig") as file:
             next(file)

@@ -15,7 +15,7 @@ from gridless.estimate import Caveat, Estimate
 from gridless.grid import Grid
 from gridless.trust import Trust
 
-_LEVEL = 0.682689492137086
+LEVEL = 0.682689492137086
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class Likelihood(Cost):  # type: ignore[misc]  # iminuit's Cost is untyped
     def maximum(self) -> Estimate:
         """The most likely theta, with the interval where the likelihood rises by 1/2."""
         best = self._best()
-        ends, cut = self._intervals(best, _LEVEL)
+        ends, cut = self._intervals(best, LEVEL)
         size = self.grid.range
         simulation = self._simulation(best)
         estimate = Estimate(
@@ -210,10 +210,10 @@ class Likelihood(Cost):  # type: ignore[misc]  # iminuit's Cost is untyped
             estimate,
             warnings=tuple(caveats),
             p_value=self.trust.p_value(best),
-            outside=self.trust.filling.outside / self.events,
+            outside=self.trust.filling.outside / self.trust.filling.events,
         )
 
-    def interval(self, level: float = _LEVEL) -> Any:
+    def interval(self, level: float = LEVEL) -> Any:
         """(low, high) at a confidence level by Wilks' theorem, cut at the bounds; (parameters, 2)
         for several.
 
@@ -224,7 +224,7 @@ class Likelihood(Cost):  # type: ignore[misc]  # iminuit's Cost is untyped
         theta = self.grid.from_unit(ends.T).T
         return (float(theta[0, 0]), float(theta[0, 1])) if len(theta) == 1 else theta
 
-    def contour(self, first: str, second: str, level: float = _LEVEL, points: int = 64) -> Array:
+    def contour(self, first: str, second: str, level: float = LEVEL, points: int = 64) -> Array:
         """A closed curve (points + 1, 2) around the values of two parameters allowed at `level`.
 
         The likelihood, other parameters at their best, has risen there by half the chi-square

@@ -1,6 +1,5 @@
 """The model: a trained network that gives posteriors and likelihoods of any events."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +12,7 @@ from gridless.arrays import Array, as_table, as_weights
 from gridless.checkpoint import Epoch
 from gridless.errors import InputError
 from gridless.estimate import Caveat
-from gridless.evaluation import approximate_curve, log_density, outputs, sum_over_events
+from gridless.evaluation import log_density, log_likelihood, outputs
 from gridless.grid import Grid
 from gridless.likelihood import Curves, Likelihood
 from gridless.network import Network
@@ -68,23 +67,16 @@ class Model:
         return Posterior(self.network, log_c, z, self.grid, log_q)
 
     def likelihood(self, x: Any, weights: Any = None) -> Likelihood:
-        """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass."""
+        """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass; up to a
+        constant."""
         table = self.table(x)
         given = as_weights(weights, len(table))
         w = np.ones(len(table)) if given is None else given
-
-        def curve(every: int) -> Callable[[Array], Array]:
-            return lambda t: (
-                -sum_over_events(self.network, table[::every], w[::every], t, np.asarray)
-            )
-
-        tolerance = min(1e-9 * len(table), 1e-5)
-        parameters = len(self.grid.parameters)
-        c = approximate_curve(curve, len(table) // 1000, parameters, tolerance)
-        scores = None if given is None else self._scores(table, w, c.shape)
-        if self.prior == "divide":
-            c = chebyshev.add(c, w.sum() * self.implied_prior.log_q)
         divide = self.prior == "divide"
+        c = -log_likelihood(self.network, table, given)
+        if divide:
+            c = chebyshev.add(c, w.sum() * self.implied_prior.log_q)
+        scores = None if given is None else self._scores(table, w, c.shape)
         changes = None
         if self.replicas is not None:
             changes = self.replicas.changes(self.network, table, w, divide)
@@ -132,12 +124,15 @@ class Model:
 
     def _scores(self, x: Array, weights: Array, sizes: tuple[int, ...]) -> Array:
         """Coefficients of sum_i w_i^2 s_i s_i^T, s_i = d log p(t | x_i) / dt: see `Curves`."""
+        # Squares of slopes need as many points as the likelihood, and no fewer than these.
+        least = chebyshev.SIZES[len(sizes)][0]
+        sizes = tuple(max(size, least) for size in sizes)
         t = chebyshev.box_points(sizes)
         log_q = chebyshev.evaluate(self.implied_prior.log_q, t) if self.prior == "divide" else 0.0
         count = len(sizes)
         total = np.zeros((count, count, len(t)))
-        for part, log_p in log_density(self.network, x, t):
-            values = (log_p - log_q).reshape(-1, *sizes)
+        for part, log_p in log_density(self.network, x, t, factor=False):
+            values = (log_p.double().numpy() - log_q).reshape(-1, *sizes)
             slopes = [
                 np.moveaxis(np.tensordot(values, slope, (axis + 1, 1)), -1, axis + 1)
                 for axis, slope in enumerate(chebyshev.differentiation(size) for size in sizes)

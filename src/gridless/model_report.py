@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import platform
-from importlib.metadata import version
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridless.arrays import Array
 from gridless.closure import Closure
 from gridless.figures import (
     BLUE,
@@ -22,14 +22,28 @@ from gridless.figures import (
 from gridless.likelihood import Likelihood
 from gridless.model import Model
 from gridless.report import Section, render_report
+from gridless.saving import current_versions
 from gridless.summary import Distribution
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# Bins of a distribution that are taken together for a ratio.
+_MERGED = 4
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a page was made from: its command, the versions that the model was saved with, and the
+    source, number of events and checksum of every observed file."""
+
+    command: str
+    versions: dict[str, str]
+    data: list[dict[str, Any]] = field(default_factory=list)
+
 
 def model_report(
-    model: Model, likelihood: Likelihood | None, closure: Closure | None, command: str
+    model: Model, likelihood: Likelihood | None, closure: Closure | None, origin: Origin
 ) -> str:
     """The page as text; sections for which there is nothing to show are left out."""
     sections: dict[str, Section] = {}
@@ -53,7 +67,7 @@ def model_report(
             + ("every posterior is divided by q" if model.prior == "divide" else "not divided by"),
             figure=draw_prior(model),
         )
-    sections["provenance"] = _provenance(model, command)
+    sections["provenance"] = _provenance(model, origin)
     names = ", ".join(model.grid.parameters)
     warned = [f"{w.name}: {w.text}" for w in likelihood.maximum().warnings] if likelihood else []
     return render_report(
@@ -87,19 +101,19 @@ def _options(model: Model) -> list[list[str]]:
     return [["option", "value"], *([name, str(value)] for name, value in shown.items())]
 
 
-def _provenance(model: Model, command: str) -> Section:
+def _provenance(model: Model, origin: Origin) -> Section:
     """What this page was made from, and with."""
     rows = [["what", "value"]]
-    rows.append(["this page", command])
+    rows.append(["this page", origin.command])
     if "command" in model.options:
         rows.append(["the model", str(model.options["command"])])
     for name, expression in (model.options.get("columns") or {}).items():
         rows.append([f"observable {name}", expression])
-    packages = ("gridless", "torch", "numpy", "iminuit")
-    rows += [[name, version(name)] for name in packages]
-    rows.append(["Python", platform.python_version()])
-    for file in model.data:
-        checksum = f", sha256 {file['checksum'][:16]}" if file["checksum"] else ""
+    for name, ours in current_versions().items():
+        then = origin.versions.get(name, ours)
+        rows.append([name, ours if ours == then else f"{then} for the model, {ours} for this page"])
+    for file in (*origin.data, *model.data):
+        checksum = f", SHA-256 {file['checksum'][:16]}..." if file["checksum"] else ""
         rows.append([str(file["source"]), f"{file['events']:,} events{checksum}"])
     return Section("Versions, files and commands", table=rows)
 
@@ -148,7 +162,8 @@ def draw_prior(model: Model) -> Figure:
 
 
 def draw_distributions(distributions: tuple[Distribution, ...], model: Model) -> Figure:
-    """Every observable in every template, coloured by the (first) parameter."""
+    """Every observable in every template, coloured by the (first) parameter, and below each the
+    ratio to the mean of the templates, in which the differences show."""
     with style():
         from matplotlib import colormaps
         from matplotlib.cm import ScalarMappable
@@ -157,17 +172,45 @@ def draw_distributions(distributions: tuple[Distribution, ...], model: Model) ->
 
         columns = min(3, len(distributions))
         rows = -(-len(distributions) // columns)
-        figure = Figure(figsize=(3.4 * columns + 0.6, 2.7 * rows))
-        panels = figure.subplots(rows, columns, squeeze=False)
+        figure = Figure(figsize=(3.4 * columns + 0.8, 3.6 * rows))
+        panels = figure.subplots(
+            2 * rows, columns, squeeze=False, sharex=False, height_ratios=(3, 2) * rows
+        )
         values = model.grid.values[:, 0]
         scale = Normalize(values.min(), values.max())
-        for axes, one in zip(panels.flat, distributions, strict=False):
-            for value, share in zip(values, one.shares, strict=True):
-                axes.stairs(share, one.edges, color=colormaps["viridis"](scale(value)), lw=0.9)
-            axes.set(xlabel=symbol(one.observable), yticks=[], ylim=(0, None))
-            axes.margins(x=0)
-        for axes in list(panels.flat)[len(distributions) :]:
-            axes.set_axis_off()
-        bar = figure.colorbar(ScalarMappable(scale, "viridis"), ax=panels, shrink=0.9)
+        colors = [colormaps["viridis"](scale(value)) for value in values]
+        pairs = [
+            (panels[2 * r, c], panels[2 * r + 1, c]) for r in range(rows) for c in range(columns)
+        ]
+        for i, (top, bottom) in enumerate(pairs):
+            if i >= len(distributions):
+                top.set_axis_off()
+                bottom.set_axis_off()
+                continue
+            _draw_observable(top, bottom, distributions[i], colors)
+            if i % columns == 0:
+                top.set_ylabel("share of events")
+                bottom.set_ylabel("ratio\nto mean")
+        figure.align_ylabels()
+        bar = figure.colorbar(ScalarMappable(scale, "viridis"), ax=panels, shrink=0.9, aspect=40)
         bar.set_label(symbol(model.grid.parameters[0]))
         return figure
+
+
+def _draw_observable(top: Any, bottom: Any, one: Distribution, colors: list[Any]) -> None:
+    """One observable: the shares of events in bins and, in wider ones, their ratios to the mean."""
+    shares: Array = np.array(one.shares)
+    starts = np.arange(0, shares.shape[1], _MERGED)
+    wide = np.add.reduceat(shares, starts, axis=1)
+    mean = wide.mean(axis=0)
+    # In bins that are nearly empty a ratio is all fluctuation.
+    full = mean > 0.05 * mean.max()
+    ratio = np.where(full, wide / np.where(full, mean, 1), np.nan)
+    edges = [*np.array(one.edges)[starts], one.edges[-1]]
+    for share, part, color in zip(shares, ratio, colors, strict=True):
+        top.stairs(share, one.edges, color=color, lw=0.9)
+        bottom.stairs(part, edges, baseline=None, color=color, lw=0.9)
+    reach = 1.1 * float(np.nanmax(np.abs(ratio - 1)))
+    limits = one.edges[0], one.edges[-1]
+    top.set(yticks=[], ylim=(0, None), xlim=limits, xticklabels=[])
+    bottom.set(xlabel=symbol(one.observable), xlim=limits, ylim=(1 - reach, 1 + reach))

@@ -12,9 +12,6 @@ from torch import Tensor
 
 from gridless.network import Network
 
-# Each costs a pass over all events.
-_STEPS = 8
-
 
 def flatten(tensors: Iterable[Tensor]) -> Tensor:
     """Tensors with a leading axis of members as one matrix (members, parameters) in float64."""
@@ -41,7 +38,7 @@ def gradient(cost: Tensor, network: Network) -> Tensor:
 def event_gradients(
     network: Network, x: Tensor, cost: Callable[[Tensor, Tensor], Tensor]
 ) -> Tensor:
-    """The gradient of each event's share in the summed cost, (members, events, parameters).
+    """The gradient of each event's share in the summed cost, (members, parameters, events).
 
     That of a weight is what entered its layer times what comes back to what left it.
     """
@@ -55,10 +52,10 @@ def event_gradients(
     else:
         back_of_weights = list(back)
     by_weight = [
-        (e.unsqueeze(-1) * b.unsqueeze(-2)).flatten(2)
+        (e.unsqueeze(2) * b.unsqueeze(1)).flatten(1, 2)
         for e, b in zip(entered, back_of_weights, strict=True)
     ]
-    return torch.cat([*by_weight, *back], dim=2)
+    return torch.cat([*by_weight, *back], dim=1)
 
 
 def newton(
@@ -66,17 +63,18 @@ def newton(
     objective: Callable[[], tuple[Tensor, Tensor]],
     curvature: Callable[[], Tensor],
     tolerance: float,
+    steps: int,
 ) -> Tensor:
     """Lower each member's objective by damped Newton steps; gives the value reached.
 
     `objective` gives value and gradient at the network as it is, `curvature` a matrix for each
     member. The damping on its diagonal (Levenberg and Marquardt) follows how well the last step's
-    gain was foretold. Ends when no member expects to gain more than `tolerance`.
+    gain was foretold. Ends after `steps`, or when no member expects to gain more than `tolerance`.
     """
     value, slope = objective()
     matrix = curvature()
     damping = torch.full_like(value, 1e-4)
-    for _ in range(_STEPS):
+    for _ in range(steps):
         here = flatten(network.parameters())
         unit = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
         damped = matrix + damping[:, None, None] * unit

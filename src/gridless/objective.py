@@ -5,7 +5,6 @@ All work on a batch of network outputs and give one number per member of the ens
 so a flat posterior costs exactly 0.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gridless import ranks
 from gridless.arrays import Array
 from gridless.errors import InputError
 from gridless.network import Network, mixture_log_prob, mixture_log_prob_at
@@ -39,15 +39,18 @@ def posterior_cost(
 
 
 def template_cost(
-    network: Network, log_c: Tensor, z: Tensor, template: Tensor, grid: Tensor, weights: Tensor
+    network: Network, log_c: Tensor, z: Tensor, template: Tensor, weights: Tensor
 ) -> Tensor:
-    """-sum_i w_i [log p(t_k | x_i) - log mean_l p(t_l | x_i)], k the template of event i.
+    """-sum_i w_i [log p(t_k | x_i) - log sum_l s_l p(t_l | x_i)], k the template of event i.
 
-    Normalised over the templates instead of the range, it asks nothing of their placement.
+    Normalised over the templates, with their shares s_l in all events, instead of over the range,
+    it asks nothing of their placement and sizes, and every event counts alike.
     """
-    log_p = log_prob_at(network, log_c, z, grid)
+    assert network.templates is not None
+    assert network.log_share is not None
+    log_p = log_prob_at(network, log_c, z, network.templates)
     own = log_p.gather(-1, template.expand(len(log_p), -1).unsqueeze(-1)).squeeze(-1)
-    score = own - torch.logsumexp(log_p, -1) + math.log(len(grid))
+    score = own - torch.logsumexp(log_p + network.log_share, -1)
     return -(weights * score).sum(-1)
 
 
@@ -130,6 +133,7 @@ class Flatness:
             of_chunk = weights.sum(-1, keepdim=True)
             q += self.implied_prior(network, x, weights) * of_chunk
             total += of_chunk
+        q, total = ranks.totals([q, total])
         self.offset = q / total - self.implied_prior(network, *self.reference)
 
     def spread(self, network: Network) -> Tensor:

@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike
 
-from gridless import chebyshev
+from gridless import chebyshev, ranks
 from gridless.arrays import Array
-from gridless.evaluation import approximate_curve, sum_over_events
+from gridless.evaluation import SINGLE, approximate_curve, sum_of_densities
 from gridless.grid import Grid
 from gridless.network import Network
 
@@ -70,10 +71,16 @@ def implied_prior(
             q = np.zeros(len(t))
             for member, (x, weights) in zip(members, samples, strict=True):
                 w = weights[::every]
-                q += sum_over_events(member, x[::every], w, t, np.exp) / w.sum()
+                sums = sum_of_densities(member, x[::every], w, t), np.array([w.sum()])
+                top, bottom = ranks.totals([torch.as_tensor(v) for v in sums])
+                q += (top / bottom).numpy()
             return np.log(q / len(members))
 
         return log_mean
 
-    least = sum(len(x) for x, _ in samples) // 10_000
-    return ImpliedPrior(approximate_curve(curve, least, network.basis.parameters, 1e-8), grid)
+    events = sum(len(x) for x, _ in samples)
+    every = max(1, events // 10_000)
+    # log q itself is rounded to 1e-7 in float32.
+    confirm = 1e-8 if -ranks.least(-max(len(x) for x, _ in samples)) <= SINGLE else 1e-6
+    log_q = approximate_curve(curve, every, network.basis.parameters, 1e-8, confirm)
+    return ImpliedPrior(log_q, grid)

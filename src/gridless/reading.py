@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from gridless.arrays import Array
 from gridless.errors import InputError
 from gridless.expressions import Column, evaluate, names
-from gridless.formats import Block, Table, open_file, split_source
+from gridless.formats import ALL, Block, Rows, Table, open_file, split_source
 from gridless.grid import make_grid
 from gridless.patterns import find, listed
 from gridless.tables import label, table_in_memory
@@ -56,7 +56,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class _Request:
+class Request:
     """What is wanted of each source: names with their expressions, weight and selection."""
 
     columns: dict[str, str]
@@ -82,14 +82,14 @@ def read(
         Expression that is true for the events to keep (`(pt > 30) & (abs(eta) < 2.5)`). `entry` is
         the number of the row in its file, so that `entry % 4 == 0` keeps every fourth.
     """
-    request = _request(columns, weight, selection)
-    blocks = list(_stream(source, request, 200_000))
+    request = make_request(columns, weight, selection)
+    blocks = list(stream(source, request, 200_000))
     return Sample(
         x=np.concatenate([x for x, _ in blocks]),
         weights=None if weight is None else np.concatenate([w for _, w in blocks if w is not None]),
         observables=tuple(request.columns),
         source=label(source),
-        checksum=_checksum(source),
+        checksum=checksum(source),
     )
 
 
@@ -103,10 +103,17 @@ def chunks(
     """Blocks of `x` and weights from at most `size` rows each, for files larger than memory."""
     if size < 1:
         raise InputError(f"size: {size}; give at least 1 row per block")
-    request = _request(columns, weight, selection)
+    request = make_request(columns, weight, selection)
     with _open(source) as table:  # Now, so that mistakes show before the first block is asked for.
         _needed(source, table, request)
-    return _stream(source, request, size)
+    return stream(source, request, size)
+
+
+def pieces(source: Any, request: Request, size: int) -> list[Rows]:
+    """Ranges of rows, of about `size` each, in which a source can be read independently."""
+    with _open(source) as table:
+        _needed(source, table, request)
+        return table.pieces(size)
 
 
 def read_templates(
@@ -139,7 +146,7 @@ def read_templates(
     columns
         Expressions for `observables`, where those are names only.
     """
-    request = _request(_pair(observables, columns), weight, selection)
+    request = make_request(_pair(observables, columns), weight, selection)
     labels = [parameters] if isinstance(parameters, str) else parameters
     if _has_braces(sources):
         files, labels = _order(sources, find(sources), labels)
@@ -166,7 +173,8 @@ def read_templates(
     return templates
 
 
-def _request(columns: Columns, weight: str | None, selection: str | None) -> _Request:
+def make_request(columns: Columns, weight: str | None, selection: str | None) -> Request:
+    """What is wanted, of columns by their names or expressions."""
     if not isinstance(columns, Mapping):
         listed = [columns] if isinstance(columns, str) else list(columns)
         if len(set(listed)) < len(listed):
@@ -174,19 +182,24 @@ def _request(columns: Columns, weight: str | None, selection: str | None) -> _Re
         columns = {column: column for column in listed}
     if not columns:
         raise InputError("columns: none; give at least one column or expression")
-    return _Request(dict(columns), weight, selection)
+    return Request(dict(columns), weight, selection)
 
 
-def _stream(source: Any, request: _Request, size: int) -> Iterator[tuple[Array, Array | None]]:
+def stream(
+    source: Any, request: Request, size: int, rows: Rows = ALL
+) -> Iterator[tuple[Array, Array | None]]:
+    """Blocks of x and weights of some `rows`, one of the `pieces` of the source, or of all."""
     seen = kept = 0
     with _open(source) as table:
         needed = _needed(source, table, request)
-        for block in table.blocks(needed, size):
-            x, weights = _compute(source, block, request, seen)
+        for block in table.blocks(needed, size, rows):
+            x, weights = _compute(source, block, request, rows[0] + seen)
             seen += len(block[needed[0]])
             kept += len(x)
             if len(x):
                 yield x, weights
+    if rows != ALL:
+        return  # A piece of a file may be empty.
     if seen == 0:
         raise InputError(f"{label(source)}: no events in it; give a file with events")
     if kept == 0:
@@ -196,7 +209,7 @@ def _stream(source: Any, request: _Request, size: int) -> Iterator[tuple[Array, 
         )
 
 
-def _needed(source: Any, table: Table, request: _Request) -> list[str]:
+def _needed(source: Any, table: Table, request: Request) -> list[str]:
     """The columns to read, all of them there and of numbers."""
     wanted = [*request.columns.values(), request.weight, request.selection]
     needed: dict[str, None] = {}
@@ -228,9 +241,7 @@ def _needed(source: Any, table: Table, request: _Request) -> list[str]:
     return list(needed)
 
 
-def _compute(
-    source: Any, block: Block, request: _Request, first: int
-) -> tuple[Array, Array | None]:
+def _compute(source: Any, block: Block, request: Request, first: int) -> tuple[Array, Array | None]:
     """x and weights of the selected rows of a block that begins at row `first`."""
     try:
         rows = first + np.arange(len(next(iter(block.values()))))
@@ -273,7 +284,8 @@ def _closest(name: str, table: Table) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def _checksum(source: Any) -> str | None:
+def checksum(source: Any) -> str | None:
+    """SHA-256 of a file; None for a table in memory."""
     if not isinstance(source, str | Path):
         return None
     with split_source(source)[0].open("rb") as file:
@@ -369,7 +381,7 @@ def _check_values(files: Files, bounds: ArrayLike, labels: Sequence[str]) -> Non
 
 
 def _read_with_theta(
-    source: Any, request: _Request, bounds: ArrayLike, labels: Sequence[str] | None
+    source: Any, request: Request, bounds: ArrayLike, labels: Sequence[str] | None
 ) -> Templates:
     """Templates of one table in which the parameters are columns."""
     if not labels:

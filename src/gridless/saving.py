@@ -1,7 +1,9 @@
 """Saving a model as one safetensors file, and loading it. Nothing in the file is ever executed."""
 
 import json
+import platform
 from dataclasses import asdict
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from safetensors.torch import load as read_tensors
 from safetensors.torch import save
 from torch import Tensor
 
@@ -51,12 +54,23 @@ class Header(BaseModel):
     summary: dict[str, Any] | None = None
 
 
+def current_versions() -> dict[str, str]:
+    """The versions of what matters to a result."""
+    packages = ("gridless", "torch", "numpy", "scipy", "iminuit")
+    return {name: version(name) for name in packages} | {"Python": platform.python_version()}
+
+
 def save_model(model: Model, path: Path) -> None:
     """Write the model's arrays and header to `path`."""
+    write_whole(path, model_bytes(model))
+
+
+def model_bytes(model: Model) -> bytes:
+    """What a model file holds."""
     network, grid = model.network, model.grid
     header = Header(
         format=FORMAT,
-        versions={name: version(name) for name in ("gridless", "torch", "numpy")},
+        versions=current_versions(),
         parameters=list(grid.parameters),
         observables=list(model.observables),
         prior=model.prior,
@@ -84,48 +98,75 @@ def save_model(model: Model, path: Path) -> None:
     if model.cells is not None:
         arrays |= {f"cells.{k}": torch.as_tensor(v) for k, v in asdict(model.cells).items()}
     arrays = {name: value.contiguous() for name, value in arrays.items()}
-    write_whole(path, save(arrays, {_KEY: header.model_dump_json()}))
+    return save(arrays, {_KEY: header.model_dump_json()})
 
 
 def load(path: str | Path) -> Model:
     """The model that was saved to `path`."""
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; give a model written by save()")
+    return model_from(_content(Path(path)), str(path))
+
+
+def model_from(content: bytes, name: str) -> Model:
+    """The model of a file with that content and that name."""
+    header = _read_header(content, name)
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise InputError(
-            f"{path}: damaged, or not a safetensors file ({error}); save the model again"
-        ) from error
-    header = _read_header(path, metadata)
-    try:
-        return _build(header, arrays)
+        return _build(header, read_tensors(content))
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(
-            f"{path}: damaged, its arrays do not fit its header ({error}); save the model again"
+            f"{name}: damaged, its arrays do not fit its header ({error}); save the model again"
         ) from error
 
 
-def _read_header(path: Path, metadata: dict[str, str]) -> Header:
-    if _KEY not in metadata:
-        raise InputError(f"{path}: a safetensors file, but not a gridless model; give one of those")
+def received(sent: Model | bytes) -> Model:
+    """A model, or that of what `model_bytes` gave, which is how models go to other processes."""
+    return sent if isinstance(sent, Model) else _received(sent)
+
+
+@lru_cache(maxsize=8)
+def _received(content: bytes) -> Model:
+    return model_from(content, "the model sent to this process")
+
+
+def file_versions(path: Path) -> dict[str, str]:
+    """The versions that the model in `path` was saved with."""
+    return _read_header(_content(path), str(path)).versions
+
+
+def _content(path: Path) -> bytes:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give a model written by save()")
     try:
-        content = json.loads(metadata[_KEY])
-        found = content["format"]
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: may not be read ({error}); ask its owner") from error
+
+
+def _read_header(content: bytes, name: str) -> Header:
+    try:
+        read_tensors(content)  # Checks the file's form.
+    except SafetensorError as error:
+        raise InputError(
+            f"{name}: damaged, or not a safetensors file ({error}); save the model again"
+        ) from error
+    # A safetensors file begins with the length of its header, which is JSON.
+    length = int.from_bytes(content[:8], "little")
+    metadata = json.loads(content[8 : 8 + length]).get("__metadata__") or {}
+    if _KEY not in metadata:
+        raise InputError(f"{name}: a safetensors file, but not a gridless model; give one of those")
+    try:
+        header = json.loads(metadata[_KEY])
+        found = header["format"]
         if found > FORMAT:
             raise InputError(
-                f"{path}: written by a newer gridless ({content['versions']['gridless']}, format "
+                f"{name}: written by a newer gridless ({header['versions']['gridless']}, format "
                 f"{found}; this is {version('gridless')}, format {FORMAT}); upgrade gridless"
             )
-        return Header.model_validate(content)
+        return Header.model_validate(header)
     except (KeyError, TypeError, json.JSONDecodeError, ValidationError) as error:
         raise InputError(
-            f"{path}: its header is damaged ({error}); save the model again"
+            f"{name}: its header is damaged ({error}); save the model again"
         ) from error
 
 
@@ -174,6 +215,7 @@ def _build_network(header: Header, basis: Basis, members: int, state: dict[str, 
         header.activation,
         members,
         state.get("templates"),
+        state.get("log_share"),
     )
     network.load_state_dict(state)
     return network

@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gridless import chebyshev
+from gridless import chebyshev, ranks
 from gridless.arrays import Array
-from gridless.evaluation import normalised
+from gridless.evaluation import SINGLE, normalised, polynomial_basis
 from gridless.network import Network
 from gridless.newton import event_gradients, flatten, gradient, restore
 from gridless.objective import Flatness, log_prob_at
@@ -50,21 +50,16 @@ class Replicas:
 
     def changes(self, model: Network, x: Array, weights: Array, divide: bool) -> Array:
         """What each replica changes in the likelihood of the events, as Chebyshev coefficients."""
-        every = max(1, len(x) // COMPARED)
+        # Of very many events the comparison must not take longer than their likelihood.
+        every = max(1, len(x) // (COMPARED if len(x) <= SINGLE else COMPARED // 2))
         some, w = x[::every], weights[::every]
         w = w * (weights.sum() / w.sum())
-        shape = self.log_q.shape[1:]
-        t = torch.as_tensor(chebyshev.box_points(shape)).float()
-        base = torch.zeros(1, len(t), dtype=torch.float64)
-        each = torch.zeros(len(self), len(t), dtype=torch.float64)
         inputs = model.standardise(torch.as_tensor(some)).float()
-        share = torch.as_tensor(w)
-        for part in _parts(len(some), self.network.members * len(t)):
-            base += _sum(share[part], _log_density(model, inputs[part], t, 1))
-            each += _sum(share[part], _log_density(self.network, inputs[part], t, len(self)))
-        values = (base - each).numpy().reshape(len(self), *shape) / _SHARE
-        changes = np.array([chebyshev.coefficients(v) for v in values])
-        return changes + w.sum() * self.log_q if divide else changes
+        shape = self.log_q.shape[1:]
+        base = _log_likelihoods(model, inputs, torch.as_tensor(w), 1, shape)
+        each = _log_likelihoods(self.network, inputs, torch.as_tensor(w), len(self), shape)
+        changes = (base - each) / _SHARE
+        return _add_each(changes, w.sum() * self.log_q) if divide else changes
 
 
 def replicate(
@@ -79,7 +74,8 @@ def replicate(
 
     `held_out` are the events over which members take their implied prior, if not the training's.
     """
-    network, total = trainer.network, len(trainer.events)
+    # With several ranks, each does this alone, with events of its own.
+    network, total = trainer.network, len(trainer.events) * ranks.count()
     events = trainer.events[slice(0, _EVENTS)]
     scale = (len(events) / total) ** 0.5
     counts = torch.poisson(torch.ones(replicas, len(events)), generator=trainer.generator)
@@ -109,13 +105,13 @@ def _steps(
             return trainer.cost(log_c, z, part)
 
         g = event_gradients(network, part.x, cost)
-        slopes += torch.einsum("rn,enp->erp", change[:, start : start + len(part)], g).double()
+        slopes += torch.einsum("rn,epn->erp", change[:, start : start + len(part)], g).double()
         # Signed, unlike the curvature of the Newton steps: here it decides a size, not a path.
         inverse = torch.where(part.weights == 0, 0.0, 1 / part.weights)
-        matrix += ((g * inverse.unsqueeze(-1)).transpose(1, 2) @ g).double()
+        matrix += ((g * inverse.unsqueeze(1)) @ g.mT).double()
         start += len(part)
-    slopes /= events.total[:, None, None]
-    matrix /= events.total[:, None, None]
+    slopes /= events.own_total[:, None, None]
+    matrix /= events.own_total[:, None, None]
     ridge = trainer.ridge_vector()
     matrix += torch.diag_embed(ridge)
     if flatness is not None:
@@ -165,14 +161,16 @@ def _log_q(
     with torch.no_grad():
         for part in _parts(len(events), network.members * len(t)):
             f = _member_density(network, events.x[part], t)
-            share = events.weights[:, part].expand(len(f), -1) / events.total.unsqueeze(-1)
+            share = events.weights[:, part].expand(len(f), -1) / events.own_total.unsqueeze(-1)
             plain += torch.einsum("enj,en->j", f, share.float())
             weighted += torch.einsum("enj,en,rn->rj", f, share.float(), counts[:, part])
         few = events[slice(0, COMPARED)]
         others = torch.zeros(replicas, len(t), dtype=torch.float64)
         before = torch.zeros(1, len(t), dtype=torch.float64)
         for part in _parts(len(few), moved.members * len(t)):
-            share = (few.weights[:, part].expand(network.members, -1) / few.total[:, None]).float()
+            share = (
+                few.weights[:, part].expand(network.members, -1) / few.own_total[:, None]
+            ).float()
             before += torch.einsum("enj,en->j", _member_density(network, few.x[part], t), share)
             f = _member_density(moved, few.x[part], t).reshape(
                 replicas, network.members, -1, len(t)
@@ -191,16 +189,30 @@ def _member_density(network: Network, x: Tensor, t: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def _log_density(network: Network, x: Tensor, t: Tensor, groups: int) -> Tensor:
-    """log p(t_j | x), averaged over the members of each group: (groups, events, values)."""
-    log_c, z = network(x)
-    log_p = log_prob_at(network, normalised(network, log_c, z), z, t)
-    log_p = log_p.reshape(groups, -1, *log_p.shape[1:])
-    return torch.logsumexp(log_p, 1) - float(np.log(log_p.shape[1]))
+def _log_likelihoods(
+    network: Network, x: Tensor, weights: Tensor, groups: int, shape: tuple[int, ...]
+) -> Array:
+    """sum_i w_i log p(t | x_i), averaged over the members of each group, as Chebyshev
+    coefficients (groups, ...) up to constants; on `shape` points where it is no polynomial."""
+    basis = polynomial_basis(network, network.members // groups)
+    if basis is not None:
+        c = basis.coefficients(network(x)[1].squeeze(2))
+        totals = torch.einsum("n,gnk->gk", weights, c.double()).numpy()
+        return np.array([basis.chebyshev(total) for total in totals])
+    t = torch.as_tensor(chebyshev.box_points(shape)).float()
+    values = torch.zeros(groups, len(t), dtype=torch.float64)
+    for part in _parts(len(x), network.members * len(t)):
+        log_c, z = network(x[part])
+        log_p = log_prob_at(network, normalised(network, log_c, z), z, t)
+        log_p = log_p.reshape(groups, -1, *log_p.shape[1:])
+        mean = torch.logsumexp(log_p, 1) - float(np.log(log_p.shape[1]))
+        values += torch.einsum("n,gnj->gj", weights[part], mean.double())
+    rows = values.numpy().reshape(groups, *shape)
+    return np.array([chebyshev.coefficients(v) for v in rows])
 
 
-def _sum(weights: Tensor, log_p: Tensor) -> Tensor:
-    return torch.einsum("n,gnj->gj", weights, log_p.double())
+def _add_each(a: Array, b: Array) -> Array:
+    return np.array([chebyshev.add(one, other) for one, other in zip(a, b, strict=True)])
 
 
 def _parts(events: int, per_event: int) -> list[slice]:

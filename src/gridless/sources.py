@@ -1,25 +1,14 @@
 """From what the command line names to events: analysis files, patterns, data files."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from gridless.analysis import Analysis, TemplateFile, load_analysis
 from gridless.errors import InputError
-from gridless.likelihood import Likelihood
+from gridless.expressions import both
 from gridless.model import Model
-from gridless.reading import read, read_templates
+from gridless.reading import read_templates
 from gridless.templates import Templates
-
-
-def observed_likelihood(
-    model: Model, sources: tuple[str, ...], weight: str | None, where: str | None
-) -> Likelihood:
-    """The likelihood of observed files, read as the model's templates were."""
-    columns = model.options.get("columns") or {name: name for name in model.observables}
-    selection = _both(model.options.get("selection"), where)
-    samples = [read(source, list(columns.values()), weight, selection) for source in sources]
-    parts = [model.likelihood(sample.x, sample.weights) for sample in samples]
-    return cast(Likelihood, sum(parts))
 
 
 def analysis_from(
@@ -67,14 +56,15 @@ def _columns(text: str) -> list[str]:
 def analysis_of(
     model: Model, samples: str, weight: str | None, where: str | None
 ) -> tuple[Analysis, str | None]:
-    """The model's own analysis, of other samples, and which of their events to use."""
+    """The model's own analysis, of other samples, and which of their events to use. Unless told
+    otherwise, they are weighted as the templates were."""
     columns = model.options.get("columns") or {name: name for name in model.observables}
     bounds = zip(model.grid.parameters, model.grid.bounds.tolist(), strict=True)
     analysis = Analysis(
         templates=samples,
         parameters={name: (low, high) for name, (low, high) in bounds},
         observables=columns,
-        weight=weight,
+        weight=weight or model.options.get("weight"),
         selection=model.options.get("selection"),
     )
     return analysis, where
@@ -90,7 +80,7 @@ def templates_of(analysis: Analysis, where: str | None) -> Templates:
         analysis.observables,
         list(analysis.parameters.values()),
         weight=analysis.weight,
-        selection=_both(analysis.selection, where),
+        selection=both(analysis.selection, where),
         parameters=list(analysis.parameters),
     )
 
@@ -102,10 +92,3 @@ def _values(file: TemplateFile, parameters: list[str]) -> tuple[float, ...]:
             f"templates: {file.source}: no value of {', '.join(missing)}; add it under `at`"
         )
     return tuple(file.at[name] for name in parameters)
-
-
-def _both(first: str | None, second: str | None) -> str | None:
-    """Two selections at once."""
-    if first and second:
-        return f"({first}) & ({second})"
-    return first or second

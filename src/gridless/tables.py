@@ -8,7 +8,7 @@ import numpy as np
 
 from gridless.errors import InputError
 from gridless.expressions import Column
-from gridless.formats import Block, Table, awkward_fault, dtype_fault, one_length, unmask
+from gridless.formats import Block, Rows, Table, awkward_fault, dtype_fault, one_length, unmask
 
 
 def table_in_memory(source: Any) -> Table:
@@ -35,7 +35,7 @@ def table_in_memory(source: Any) -> Table:
         values = _as_array(source[by_name[name]])
         return dtype_fault(values.dtype, values.shape)
 
-    def blocks(wanted: Sequence[str], size: int) -> Iterator[Block]:
+    def blocks(wanted: Sequence[str], size: int, _: Rows) -> Iterator[Block]:
         columns = {name: _as_array(source[by_name[name]]) for name in wanted}
         events = one_length({name: c.shape for name, c in columns.items()}, label(source))
         for start in range(0, events, size):

@@ -79,6 +79,11 @@ class Templates:
             self.x, self.template, self.weights, self.grid, self.observables, components, objective
         )
 
+    def mean_weights(self) -> Array:
+        """Event weights scaled so that their mean is 1: templates count with their sizes."""
+        weights = np.ones(len(self)) if self.weights is None else self.weights
+        return np.asarray(weights * len(self) / weights.sum())
+
     def balanced_weights(self) -> Array:
         """Event weights scaled so that every template has the same total and the mean is 1.
 

@@ -3,19 +3,13 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from gridless.checkpoint import (
-    Checkpoint,
-    Epoch,
-    State,
-    numbered,
-    optimiser_tensors,
-    restore_optimiser,
-)
+from gridless import ranks
+from gridless.adam import Adam
+from gridless.checkpoint import Checkpoint, Epoch, State, numbered
 from gridless.network import Network
 from gridless.newton import event_gradients, flatten, gradient, newton, restore
 from gridless.objective import (
@@ -30,6 +24,8 @@ _CHUNK = 32_768
 LEAST_SPREAD = 0.002
 # Events that give the curvature matrix, and the largest network for which it is worth having.
 _CURVATURE = 50_000
+# Newton steps: many on some of the events, to get near the optimum, then a few on all.
+_SOME, _STEPS_ON_SOME, _STEPS = 100_000, 40, 8
 LARGEST_TO_POLISH = 2000
 
 
@@ -53,13 +49,18 @@ class Events:
 
     @property
     def total(self) -> Tensor:
-        """The summed weight of each member."""
+        """The summed weight of each member, over all ranks."""
+        return ranks.total(self.own_total)
+
+    @property
+    def own_total(self) -> Tensor:
+        """The summed weight of each member, of this rank's events."""
         return self.weights.double().sum(-1)
 
     @property
     def effective(self) -> Tensor:
         """How many events of equal weight would tell as much: (sum w)^2 / sum w^2."""
-        return self.total**2 / (self.weights.double() ** 2).sum(-1)
+        return self.total**2 / ranks.total((self.weights.double() ** 2).sum(-1))
 
     def chunks(self, size: int = _CHUNK) -> Iterator["Events"]:
         """Consecutive pieces small enough for one pass of the network."""
@@ -96,7 +97,7 @@ class Trainer:
     def cost(self, log_c: Tensor, z: Tensor, events: Events) -> Tensor:
         """The summed cost of each member."""
         if self.objective == "template":
-            return template_cost(self.network, log_c, z, events.template, self.grid, events.weights)
+            return template_cost(self.network, log_c, z, events.template, events.weights)
         t = self.grid[events.template]
         return posterior_cost(self.network, log_c, z, t, events.weights)
 
@@ -107,7 +108,7 @@ class Trainer:
         for part in events.chunks():
             log_c, z = self.network(part.x)
             total += self.cost(log_c, z, part)
-        return (total / events.total).float()
+        return (ranks.total(total) / events.total).float()
 
     @torch.no_grad()
     def spread(self, flatness: Flatness | None) -> Tensor:
@@ -117,25 +118,20 @@ class Trainer:
         self.anchor(flatness)
         return flatness.spread(self.network)
 
-    def parameter_groups(self) -> list[dict[str, Any]]:
-        """The parameters in their order, with the ridge r w^2 / 2n on the weights of the layers.
+    def ridges(self) -> list[Tensor]:
+        """The ridge r / n of each of the network's parameters: r w^2 / 2n is added to the cost.
 
-        It is a normal prior of width r^-1/2 on each weight: it counts no more than a few events do,
-        and so decides only what the events leave open. The bypass and the biases are free.
+        It is a normal prior of width r^-1/2 on each weight of the layers: it counts no more than a
+        few events do, and so decides only what the events leave open. The bypass and the biases
+        are free.
         """
-        weights, layers = list(self.network.weights), len(self.network.biases)
-        return [
-            {"params": weights[:layers], "weight_decay": self.ridge / self.size},
-            {"params": [*weights[layers:], *self.network.biases], "weight_decay": 0.0},
-        ]
+        layers, ridge = len(self.network.biases), self.ridge / self.size
+        parameters = enumerate(self.network.parameters())
+        return [torch.full_like(p, ridge if i < layers else 0.0) for i, p in parameters]
 
     def ridge_vector(self) -> Tensor:
-        """The ridge r / n of every parameter, (members, parameters)."""
-        return flatten(
-            torch.full_like(p, group["weight_decay"])
-            for group in self.parameter_groups()
-            for p in group["params"]
-        )
+        """The ridge of every single parameter, (members, parameters)."""
+        return flatten(self.ridges())
 
     def anchor(self, flatness: Flatness) -> None:
         """Evaluate the implied prior over all training events."""
@@ -144,6 +140,9 @@ class Trainer:
     def resume(self) -> State | None:
         """Go on from the checkpoint, if there is one of this training."""
         state = None if self.checkpoint is None else self.checkpoint.load()
+        epoch = -1 if state is None else 1_000_000 * state.stage + state.epoch
+        if ranks.least(epoch) != -ranks.least(-epoch):
+            state = None  # The ranks were stopped at different epochs.
         if state is not None:
             self.generator.set_state(state.tensors["generator"])
             with torch.no_grad():
@@ -151,6 +150,20 @@ class Trainer:
                 for p, value in pairs:
                     p.copy_(value)
         return state
+
+    def batches(self, number: int) -> Iterator[Events]:
+        """All events in `number` batches, in an order and from a start drawn anew.
+
+        The events are in random order already: a batch is a piece of them as they are in memory.
+        """
+        total = len(self.events)
+        size = total // number
+        first = int(torch.randint(total, (), generator=self.generator))
+        for i in torch.randperm(number, generator=self.generator).tolist():
+            start = (first + i * size) % total
+            stop = start + size
+            piece = slice(start, stop) if stop <= total else torch.arange(start, stop) % total
+            yield self.events[piece]
 
     def stage(
         self,
@@ -165,40 +178,36 @@ class Trainer:
         """Train once through the schedule, from `state` on, and go back to the best epoch of each
         member. What every epoch ended with follows `history`."""
         network = self.network
-        optimiser = torch.optim.Adam(self.parameter_groups(), betas=(0.9, 0.99))
-        batches = max(1, len(self.events) // schedule.batch)
+        parameters = list(network.parameters())
+        optimiser = Adam(parameters, self.ridges())
+        batches = ranks.least(max(1, len(self.events) * ranks.count() // schedule.batch))
         best = torch.full((network.members,), math.inf)
         # An epoch is worse only if the held-out events say so by two units of log likelihood; less
         # is their noise, and then the later epoch, with its smaller learning rate, is the better.
         margin = (2 / self.validation.effective).float()
         # Per event of the batch, on average: its own sum of weights may be anything if some are
         # negative.
-        per_event = (self.events.total / len(self.events)).float()
+        per_event = (self.events.total / ranks.count() / len(self.events)).float()
         kept = [p.detach().clone() for p in network.parameters()]
         first = 0
         if state is not None:
             first, history, best = state.epoch, state.history, state.tensors["best"]
             kept = state.under("kept")
-            restore_optimiser(optimiser, state)
+            optimiser.restore(state)
         for epoch in range(first, schedule.epochs):
-            order = torch.randperm(len(self.events), generator=self.generator)
             sums, s = torch.zeros(network.members), torch.zeros(network.members)
             if flatness is not None:
                 self.anchor(flatness)
-            for i, which in enumerate(order[: batches * schedule.batch].chunk(batches)):
+            for i, events in enumerate(self.batches(batches)):
                 rate = schedule.rate * _cycle((epoch + i / batches) / schedule.epochs)
-                for group in optimiser.param_groups:
-                    group["lr"] = rate
-                events = self.events[which]
                 log_c, z = network(events.x)
                 cost = self.cost(log_c, z, events) / (len(events) * per_event)
                 sums += cost.detach()
                 if flatness is not None:
                     s, term = flatness.term(network)
                     cost = cost + strength * term
-                optimiser.zero_grad()
-                cost.sum().backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
+                slopes = ranks.totals(list(torch.autograd.grad(cost.sum(), parameters)))
+                optimiser.step([g / ranks.count() for g in slopes], rate)
             validation = self.mean_cost(self.validation)
             total = validation + strength * s
             keep = total < best + margin
@@ -224,7 +233,7 @@ class Trainer:
                     "generator": self.generator.get_state(),
                     **numbered("kept", kept),
                     **numbered("parameter", list(network.parameters())),
-                    **optimiser_tensors(optimiser),
+                    **optimiser.tensors(),
                 }
                 self.checkpoint.save(State(number, epoch + 1, history, tensors))
         with torch.no_grad():
@@ -246,26 +255,11 @@ class Trainer:
         if old.shape[1] > LARGEST_TO_POLISH:
             return []
         before = self.mean_cost(self.validation) + strength * self.spread(flatness)
-        ridge = self.ridge_vector()
-
-        def objective() -> tuple[Tensor, Tensor]:
-            value, slope = self.full_cost()
-            here = flatten(network.parameters())
-            value, slope = value + 0.5 * (ridge * here**2).sum(1), slope + ridge * here
-            if flatness is not None:
-                self.anchor(flatness)
-                term = strength * flatness.term(network)[1]
-                value, slope = value + term.detach(), slope + gradient(term, network)
-            return value, slope
-
-        def curvature() -> Tensor:
-            matrix = self.fisher(self.events[slice(0, _CURVATURE)])
-            matrix += torch.diag_embed(ridge)
-            if flatness is not None:
-                matrix += strength[:, None, None] * flatness.curvature(network)
-            return matrix
-
-        newton(network, objective, curvature, 0.1 / self.size)
+        for events, steps in (
+            (self.events[slice(0, _SOME)], _STEPS_ON_SOME),
+            (self.events, _STEPS),
+        ):
+            self.newton(events, steps, flatness, strength)
         training, validation = (self.mean_cost(e) for e in (self.events, self.validation))
         s = self.spread(flatness)
         keep = validation + strength * s < before + (2 / self.validation.effective).float()
@@ -283,16 +277,42 @@ class Trainer:
             )
         ]
 
-    def full_cost(self) -> tuple[Tensor, Tensor]:
-        """The cost over all training events, and its gradient (members, parameters)."""
+    def newton(
+        self, events: Events, steps: int, flatness: Flatness | None, strength: Tensor
+    ) -> None:
+        """Newton steps on the given events."""
+        network, ridge = self.network, self.ridge_vector()
+
+        def objective() -> tuple[Tensor, Tensor]:
+            value, slope = self.full_cost(events)
+            here = flatten(network.parameters())
+            value, slope = value + 0.5 * (ridge * here**2).sum(1), slope + ridge * here
+            if flatness is not None:
+                self.anchor(flatness)
+                term = strength * flatness.term(network)[1]
+                value, slope = value + term.detach(), slope + gradient(term, network)
+            return value, slope
+
+        def curvature() -> Tensor:
+            matrix = self.fisher(events[slice(0, _CURVATURE)])
+            matrix += torch.diag_embed(ridge)
+            if flatness is not None:
+                matrix += strength[:, None, None] * flatness.curvature(network)
+            return matrix
+
+        newton(network, objective, curvature, 0.1 / float(events.effective.mean()), steps)
+
+    def full_cost(self, events: Events) -> tuple[Tensor, Tensor]:
+        """The cost over all the given events, and its gradient (members, parameters)."""
         value = torch.zeros(self.network.members, dtype=torch.float64)
         slope = torch.zeros_like(flatten(self.network.parameters()))
-        for part in self.events.chunks():
+        for part in events.chunks():
             log_c, z = self.network(part.x)
             cost = self.cost(log_c, z, part)
             slope += gradient(cost, self.network)
             value += cost.detach()
-        total = self.events.total
+        total = events.total
+        value, slope = ranks.totals([value, slope])
         return value / total, slope / total.unsqueeze(-1)
 
     def fisher(self, events: Events) -> Tensor:
@@ -306,9 +326,9 @@ class Trainer:
                 return self.cost(log_c, z, part)
 
             g = event_gradients(self.network, part.x, cost)
-            g = g / part.weights.abs().clamp(min=1e-20).sqrt().unsqueeze(-1)
-            matrix += (g.transpose(1, 2) @ g).double()
-        return matrix / events.total[:, None, None]
+            g = g / part.weights.abs().clamp(min=1e-20).sqrt().unsqueeze(1)
+            matrix += (g @ g.mT).double()
+        return ranks.total(matrix) / events.total[:, None, None]
 
 
 def _cycle(progress: float) -> float:

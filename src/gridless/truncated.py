@@ -32,9 +32,9 @@ def log_gaussian(t: Tensor, mean: Tensor, width: Tensor) -> Tensor:
 
 def gaussian_exponent(t: Tensor, mean: Tensor, width: Tensor) -> Tensor:
     """e(t) of `log_gaussian`: at most 0 on the range, and 0 at its highest point there."""
-    nearest = mean.clamp(0, 1)
+    nearest, precision = mean.clamp(0, 1), width**-2
     d = t - nearest
-    return -d * width**-2 * (0.5 * d + (nearest - mean))
+    return d * torch.addcmul((mean - nearest) * precision, -0.5 * precision, d)
 
 
 def log_gaussian_integral(mean: Tensor, width: Tensor) -> Tensor:
@@ -54,17 +54,15 @@ class _LogIntegral(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, mean: Tensor, width: Tensor) -> Tensor:
         # Erf is exact and fast while the component overlaps the range and is not much wider.
-        easy = (width < 2) & (mean > -4 * width) & (mean < 1 + 4 * width)
-        integral, first, second = _moments_by_erf(mean, width)
+        easy = (width < 2) & (0.5 - (mean - 0.5).abs() > -4 * width)
+        moments = _moments_by_erf(mean, width, any(ctx.needs_input_grad))
         if not bool(easy.all()):
             hard = ~easy
-            for result, value in zip(
-                (integral, first, second),
-                _moments_by_quadrature(mean[hard], width[hard]),
-                strict=True,
-            ):
+            by_quadrature = _moments_by_quadrature(mean[hard], width[hard])
+            for result, value in zip(moments, by_quadrature, strict=False):
                 result[hard] = value
-        ctx.save_for_backward(mean, width, first, second)
+        integral, *others = moments
+        ctx.save_for_backward(mean, width, *others)
         return torch.log(integral)
 
     @staticmethod
@@ -77,14 +75,19 @@ class _LogIntegral(torch.autograd.Function):
         return grads[0] * by_mean, grads[0] * by_width
 
 
-def _moments_by_erf(mean: Tensor, width: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """I, E[d] and E[d^2] from the error function, mirrored to have the mean in the lower half."""
+def _moments_by_erf(mean: Tensor, width: Tensor, all_of_them: bool) -> tuple[Tensor, ...]:
+    """I and, if all are wanted, E[d] and E[d^2], from the error function, mirrored to have the mean
+    in the lower half."""
     mirrored = mean > 0.5
-    mean = torch.where(mirrored, 1 - mean, mean)
-    low, high = -mean / width, (1 - mean) / width
-    z_low, z_high = low.clamp(max=4), high.clamp(min=-4)
+    mean = 0.5 - (mean - 0.5).abs()
+    steep = 1 / width
+    low = -mean * steep
+    z_low, z_high = low.clamp(max=4), (low + steep).clamp(min=-4)
     scale = math.sqrt(math.pi / 2)
-    mass = scale * (torch.erfc(z_low / math.sqrt(2)) - torch.erfc(z_high / math.sqrt(2)))
+    mass = scale * (torch.erfc(z_low * math.sqrt(0.5)) - torch.erfc(z_high * math.sqrt(0.5)))
+    integral = width * mass * torch.exp(0.5 * z_low.clamp(min=0) ** 2)
+    if not all_of_them:
+        return (integral,)
     edge_low, edge_high = torch.exp(-0.5 * z_low**2), torch.exp(-0.5 * z_high**2)
     outside = mean.clamp(max=0)
     # Moments about the mean, then about the nearest point of the range.
@@ -92,7 +95,6 @@ def _moments_by_erf(mean: Tensor, width: Tensor) -> tuple[Tensor, Tensor, Tensor
     second = width**2 * (1 + (z_low * edge_low - z_high * edge_high) / mass)
     second = second + 2 * outside * first + outside**2
     first = first + outside
-    integral = width * mass * torch.exp(0.5 * z_low.clamp(min=0) ** 2)
     return integral, torch.where(mirrored, -first, first), second
 
 

@@ -24,7 +24,9 @@ from gridless.network import Network
 CELLS = 40
 # Events that make the cells, those that fill them, and the share that lies outside by definition.
 _CENTRES, _EVENTS, _OUTSIDE = 20_000, 200_000, 0.001
-_CHUNK = 65_536
+# Observed events that are compared with it.
+_FILL = 20_000
+_CHUNK = 8192
 # A p-value below this, for each of the tests, is worth a warning.
 _SMALL = 1e-3
 
@@ -43,7 +45,9 @@ class Cells:
     effective: Array
 
     def fill(self, network: Network, x: Array, weights: Array) -> "Filling":
-        """How observed events fill the cells."""
+        """How observed events fill the cells; of very many, every so-manieth tells as well."""
+        every = max(1, len(x) // _FILL)
+        x, weights = x[::every], weights[::every]
         where, distance = nearest(network, x, self.centres)
         count = len(self.centres)
         return Filling(
@@ -57,7 +61,7 @@ class Cells:
 @dataclass(frozen=True)
 class Filling:
     """Observed events in cells: their weight in each, sum of squared weights, how many lie
-    outside of the simulation, and how many there are."""
+    outside of the simulation, and how many were looked at."""
 
     content: Array
     squares: float
@@ -175,7 +179,7 @@ def make_cells(
     t = chebyshev.box_points(sizes)
     content, squares = np.zeros((count, len(t))), np.zeros(len(t))
     for part, log_p in log_density(network, x, t):
-        density = np.exp(log_p)
+        density = np.exp(log_p.double().numpy())
         member = np.zeros((len(density), count))
         member[np.arange(len(density)), where[part]] = weights[part]
         content += member.T @ density
@@ -199,13 +203,14 @@ def nearest(network: Network, x: Array, centres: Array) -> tuple[NDArray[np.int6
 def _nearest_parts(
     network: Network, x: Array, centres: Array
 ) -> Iterator[tuple[NDArray[np.int64], Array]]:
-    squares = (centres**2).sum(axis=1)
+    # Events last and in float32, which tells distances of cells well enough and fast.
+    middles = torch.as_tensor(centres).float()
+    squares = (middles**2).sum(1, keepdim=True)
     for start in range(0, len(x), _CHUNK):
-        y = _inputs(network, x[start : start + _CHUNK])
-        distance = squares - 2 * y @ centres.T
-        where = distance.argmin(axis=1)
-        yield where, distance[np.arange(len(y)), where] + (y**2).sum(axis=1)
+        y = network.standardise(torch.as_tensor(x[start : start + _CHUNK])).float().T
+        distance, where = torch.addmm(squares, middles, y, alpha=-2).min(0)
+        yield where.numpy(), (distance + (y**2).sum(0)).numpy()
 
 
 def _inputs(network: Network, x: Array) -> Array:
-    return np.asarray(network.standardise(torch.as_tensor(x)).numpy())
+    return network.standardise(torch.as_tensor(x)).numpy()

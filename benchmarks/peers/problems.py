@@ -1,0 +1,45 @@
+"""What the peers are given: templates of a toy, and observed samples of known theta."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gridless.toys import OneObservable, Toy, TwoObservables
+
+VALUES = tuple(round(0.1 * i, 1) for i in range(1, 10))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Ten templates of `events` events each; nine observed samples of `observed` events."""
+
+    name: str
+    title: str
+    toy: Toy
+    events: int
+    observed: int = 100_000
+
+    def quick(self) -> "Problem":
+        """The same, small."""
+        return Problem(self.name, self.title, self.toy, self.events // 20, 10_000)
+
+    def write_templates(self, folder: Path, seed: int) -> None:
+        """The simulated events of one seed."""
+        templates = self.toy.templates(self.events, seed)
+        theta = templates.grid.values[templates.template, 0]
+        np.savez(folder / "templates.npz", x=templates.x, theta=theta)
+
+    def write_observed(self, folder: Path) -> None:
+        """The observed samples, the same for every peer and every seed."""
+        x = [self.toy.sample(t, self.observed, 1000 + i) for i, t in enumerate(VALUES)]
+        np.savez(folder / "observed.npz", x=np.array(x))
+
+
+PROBLEMS = {
+    problem.name: problem
+    for problem in (
+        Problem("one", "One observable, 10 x 10,000 events", OneObservable(), 10_000),
+        Problem("two", "Two observables, 10 x 100,000 events", TwoObservables(), 100_000),
+    )
+}
