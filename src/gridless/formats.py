@@ -1,6 +1,5 @@
 """Tables of events in files (ROOT, Parquet, HDF5, NPZ, CSV), read block by block."""
 
-import csv
 import importlib
 import re
 import zipfile
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gridless.csv_text import csv_header, csv_rows
 from gridless.errors import InputError
 
 Column = NDArray[Any]
@@ -347,7 +347,7 @@ def _npy_rows(file: Any, kind: Any, rows: int) -> Column:
 def _csv(path: Path, name: str | None) -> Iterator[Table]:
     _no_name(path, name)
     with path.open(encoding="utf-8-sig") as file:
-        header = _csv_header(path, file.readline())
+        header = csv_header(path, file.readline())
 
     def blocks(names: Sequence[str], size: int, _: Rows) -> Iterator[Block]:
         first = 0
@@ -356,55 +356,10 @@ def _csv(path: Path, name: str | None) -> Iterator[Table]:
             while lines := list(islice(file, size)):
                 rows = [line for line in lines if not line.isspace()]
                 if rows:
-                    yield _csv_rows(path, rows, names, header, first)
+                    yield csv_rows(path, rows, names, header, first)
                 first += len(rows)
 
     yield Table(tuple(header), lambda _: "", blocks)
-
-
-def _csv_header(path: Path, line: str) -> list[str]:
-    # numpy.savetxt writes its header after a "#".
-    header = [cell.strip() for cell in next(csv.reader([line.strip().lstrip("# ")]), [])]
-    if not any(header) or all(re.fullmatch(r"[-+.\deE]+|nan|inf", cell) for cell in header):
-        raise InputError(f"{path}: no column names; put them into the first line: pt,eta,mass")
-    if len(header) == 1 and re.search(r"[;\t ]", header[0]):
-        raise InputError(f"{path}: the first line is {header[0]!r}; separate columns by commas")
-    if len(set(header)) < len(header):
-        raise InputError(f"{path}: the column names {', '.join(header)} repeat; make them distinct")
-    return header
-
-
-def _csv_rows(
-    path: Path, lines: Sequence[str], names: Sequence[str], header: list[str], first: int
-) -> Block:
-    picks = [header.index(name) for name in names]
-    if all(line.count(",") == len(header) - 1 for line in lines):
-        try:
-            table = np.loadtxt(lines, delimiter=",", usecols=picks, ndmin=2, comments=None)
-            return dict(zip(names, table.T, strict=True))
-        except ValueError:
-            pass  # Read cell by cell to find the culprit, or what NumPy does not know as a number.
-    block = {name: np.empty(len(lines)) for name in names}
-    for row, cells in enumerate(csv.reader(lines)):
-        if len(cells) != len(header):
-            raise InputError(
-                f"{path}: row {first + row} has {len(cells)} values for {len(header)} columns; "
-                "give one number per column, with a decimal point"
-            )
-        for name, pick in zip(names, picks, strict=True):
-            block[name][row] = _csv_number(path, cells[pick].strip(), name, first + row)
-    return block
-
-
-def _csv_number(path: Path, cell: str, name: str, row: int) -> float:
-    words = {"": np.nan, "true": 1.0, "false": 0.0}
-    try:
-        return words[cell.lower()] if cell.lower() in words else float(cell)
-    except ValueError:
-        raise InputError(
-            f"{path}: column {name!r} holds text ({cell!r} in row {row}), not one number per "
-            "event; choose another column"
-        ) from None
 
 
 def _no_name(path: Path, name: str | None) -> None:
