@@ -1,10 +1,12 @@
 """Coverage by pseudo-experiments, of a model whose answer is known."""
 
+import json
+
 import numpy as np
 import pytest
 
 import gridless as gl
-from gridless.toys import OneObservable
+from gridless.toys import OneObservable, TwoParameters
 
 TOY = OneObservable()
 
@@ -37,3 +39,37 @@ def test_weights_are_the_chance_to_be_drawn(good):
 def test_one_toy_is_too_few(good):
     with pytest.raises(gl.InputError, match="at least 2"):
         gl.coverage(good, {0.5: TOY.sample(0.5, 10, seed=1)}, toys=1)
+
+
+def test_results_add_up_and_go_on(good):
+    pools = {t: TOY.sample(t, 4_000, seed=i) for i, t in enumerate((0.3, 0.6))}
+    whole = gl.coverage(good, pools, toys=250, events=200, seed=3)
+    first = gl.coverage(good, pools, toys=150, events=200, seed=3)
+    rest = gl.coverage(good, pools, toys=100, events=200, seed=3, first=150)
+    total = first + rest
+    assert total.toys == 250
+    for name in ("covered", "bias", "pull_mean", "pull_width", "error", "bias_error"):
+        np.testing.assert_allclose(getattr(total, name), getattr(whole, name), rtol=1e-9)
+    again = gl.Coverage.from_dict(json.loads(json.dumps(whole.as_dict())))
+    np.testing.assert_array_equal(again.covered, whole.covered)
+    assert str(again) == str(whole)
+    with pytest.raises(gl.InputError, match="does not add"):
+        whole + gl.coverage(good, pools, toys=10, events=100)
+
+
+def test_one_experiment_is_the_likelihood_of_its_events(good):
+    """Drawn from a pool of one event, an experiment of n events is that event n times."""
+    x = np.array([[0.7]])
+    found = gl.coverage(good, [(0.5, x)], toys=2, events=50)
+    alone = good.likelihood(np.repeat(x, 50, axis=0)).maximum()
+    assert found.bias[0, 0] == pytest.approx(alone.value - 0.5, abs=1e-6)
+    assert found.pull_mean[0, 0] == pytest.approx((alone.value - 0.5) / alone.error, abs=1e-4)
+
+
+def test_two_parameters():
+    toy = TwoParameters()
+    model = gl.fit(toy.templates(1_500, seed=1, templates=4), seed=1, replicas=0)
+    found = gl.coverage(model, [((0.5, 0.5), toy.sample((0.5, 0.5), 5_000, 1))], toys=20)
+    assert found.covered.shape == (1, 2)
+    assert (np.abs(found.pull_mean) < 3).all()
+    assert "t2" in str(found)
