@@ -73,6 +73,24 @@ def test_named_bases_are_kept_as_wide_as_half_the_spacing(templates):
     assert own.network.basis.floor == 0.01
 
 
+def test_the_degree_grows_with_what_is_there(monkeypatch):
+    monkeypatch.setattr("gridless.fitting._MANY_EVENTS", 1_000)
+    toy, options = OneObservable(), QUICK | {"replicas": 0}
+    degrees = {
+        "many": toy.templates(120, seed=1),
+        "few events": toy.templates(90, seed=1),
+        "few templates": toy.templates(500, seed=1, templates=5),
+    }
+    weighted = toy.templates(120, seed=1)
+    # As many events, half of which count next to nothing.
+    weights = np.where(np.arange(len(weighted)) % 2 == 0, 1.0, 1e-6)
+    degrees["few effective"] = gl.Templates(
+        weighted.x, weighted.grid.values[weighted.template, 0], (0, 1), weights
+    )
+    found = {name: gl.fit(t, **options).network.basis.degree for name, t in degrees.items()}
+    assert found == {"many": 3, "few events": 2, "few templates": 2, "few effective": 2}
+
+
 def test_unequal_samples_count_equally():
     """A template simulated ten times over pulls the implied prior no more than the others."""
     toy = OneObservable(width=0.3)

@@ -60,6 +60,8 @@ def fit(
     basis, components
         The shape of the components ("exp_polynomial", "gaussian", "logistic", or a `Basis`) and
         their number. Named bases are kept at least half as wide as the gap between templates.
+        "exp_polynomial" is the exponential of a quadratic, or of a cubic for one parameter, six or
+        more templates and 200,000 or more effective events.
     hidden, activation
         Units of the hidden layer, or of each of several, and "tanh", "silu" or "relu".
     objective
@@ -111,7 +113,7 @@ def fit(
     if penalty is not None and objective != "penalty":
         raise InputError(f'penalty: given for objective="{objective}"; set objective="penalty"')
     grid = templates.grid
-    kind = _basis(basis, grid, int(ranks.total(torch.tensor(len(templates)))))
+    kind = _basis(basis, grid, _effective(templates.mean_weights()))
     t = torch.as_tensor(grid.unit, dtype=torch.float32)
 
     generator = torch.Generator().manual_seed(seed)
@@ -182,6 +184,12 @@ def fit(
         tuple(history),
         templates.data,
     )
+
+
+def _effective(weights: Array) -> float:
+    """How many events of equal weight would tell as much, over all ranks."""
+    first, second = ranks.total(torch.tensor([weights.sum(), (weights**2).sum()]))
+    return float(first**2 / second)
 
 
 def _prepare(templates: Templates, weights: Array, network: Network) -> Events:
@@ -255,7 +263,7 @@ def _samples(x: Array, weights: Array, fold: Tensor, ensemble: int) -> list[tupl
     return [(x[which], weights[which]) for which in held]
 
 
-def _basis(basis: str | Basis, grid: Grid, events: int) -> Basis:
+def _basis(basis: str | Basis, grid: Grid, events: float) -> Basis:
     """The basis that was asked for, suited to the grid."""
     parameters = len(grid.parameters)
     if isinstance(basis, str):
