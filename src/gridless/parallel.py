@@ -30,7 +30,8 @@ def run(
                 results.append(function(*task))
                 report(f"{number + 1} of {len(tasks)}")
             return results
-        futures = [_executor(executor).submit(function, *task) for task in tasks]
+        submit = _executor(executor).submit
+        futures = [submit(function, *task) for task in tasks]
         try:
             for number, future in enumerate(as_completed(futures)):
                 future.result()
