@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gridless.basis import Basis, ExpPolynomial, Gaussian, Logistic, basis_kind, box_quadrature
 from gridless.errors import InputError
+from gridless.grid import Grid
 from gridless.network import mixture_log_prob
 
 BASES = [Gaussian(), Gaussian(0.05), Logistic(), Logistic(0.05), ExpPolynomial(2), ExpPolynomial(5)]
@@ -87,8 +88,9 @@ def test_a_subclass_is_known_by_its_name():
         def log_prob(self, t, z):
             return torch.zeros_like(t + z[..., 0])
 
+    grid = Grid(np.array([[0.25], [0.75]]), np.array([[0.0, 1.0]]), ("theta",))
     assert basis_kind("flat_for_a_test") is Flat
-    assert isinstance(Flat.for_templates(0.1), Flat)
+    assert isinstance(Flat.for_templates(grid, 1_000), Flat)
 
 
 def test_unknown_names_and_bad_options_say_the_cure():
@@ -145,7 +147,8 @@ def test_correlated_gaussian_against_scipy():
 
 
 def test_one_parameter_only():
+    plane = Grid(np.array([[0.2, 0.3], [0.8, 0.7]]), np.array([[0.0, 1.0]] * 2), ("a", "b"))
     with pytest.raises(InputError, match="one parameter"):
-        Logistic.for_templates(0.1, 2)
+        Logistic.for_templates(plane, 1_000)
     with pytest.raises(InputError, match="give 1, 2 or 3"):
         Gaussian(parameters=4)

@@ -74,7 +74,7 @@ def test_named_bases_are_kept_as_wide_as_half_the_spacing(templates):
 
 
 def test_the_degree_grows_with_what_is_there(monkeypatch):
-    monkeypatch.setattr("gridless.fitting._MANY_EVENTS", 1_000)
+    monkeypatch.setattr("gridless.basis._MANY_EVENTS", 1_000)
     toy, options = OneObservable(), QUICK | {"replicas": 0}
     degrees = {
         "many": toy.templates(120, seed=1),
@@ -97,7 +97,7 @@ def test_unequal_samples_count_equally():
     theta = np.concatenate([np.repeat(gl.grid((0, 1), 10), 3000), np.full(27_000, 0.95)])
     x = toy.draw(theta, np.random.default_rng(2))
     templates = gl.Templates(x, theta, (0, 1))
-    model = gl.fit(templates, "gaussian", objective="posterior", hidden=(8,), seed=1)
+    model = gl.fit(templates, objective="posterior", hidden=(8,), seed=1)
     assert model.implied_prior.max_log < 0.1
 
 

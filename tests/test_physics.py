@@ -31,9 +31,7 @@ def estimates(model):
 
 
 def test_uncorrected_training_is_biased_towards_the_middle(templates_1d):
-    model = gl.fit(
-        templates_1d, "gaussian", hidden=(5,), objective="posterior", prior="flat", seed=1
-    )
+    model = gl.fit(templates_1d, **GAUSSIAN, objective="posterior", prior="flat", seed=1)
     bias, _ = estimates(model)
     assert 0.10 < bias[0] < 0.12
     assert -0.12 < bias[-1] < -0.10
@@ -59,9 +57,7 @@ def test_every_cure_removes_the_bias(templates_1d, objective, prior):
 def test_half_trained_is_not_trained(templates_1d):
     """The default length reaches the same estimate as four times that, within 0.2 sigma."""
     usual = gl.fit(templates_1d, **GAUSSIAN, seed=1)
-    longer = gl.fit(
-        templates_1d, "gaussian", hidden=(5,), seed=1, epochs=4 * usual.options["epochs"]
-    )
+    longer = gl.fit(templates_1d, **GAUSSIAN, seed=1, epochs=4 * usual.options["epochs"])
     difference = estimates(usual)[0] - estimates(longer)[0]
     assert np.abs(difference).max() < 0.2 * 0.01
 

@@ -18,7 +18,9 @@ import uproot
 
 from gridless.errors import InputError
 from gridless.formats import split_source
-from gridless.reading import chunks, find, read, read_templates
+from gridless.patterns import find
+from gridless.reading import chunks, read
+from gridless.template_files import read_templates
 
 EVENTS = 1_000
 GENERATOR = np.random.default_rng(7)
@@ -661,7 +663,7 @@ def test_bad_templates(folder, arguments, message):
 
 def test_a_bad_file_is_named_before_any_is_read(folder, monkeypatch):
     write_rntuple(folder / "t_9.root", {"other": np.ones(3)})
-    monkeypatch.setattr("gridless.reading.read", lambda *_: pytest.fail("read a file"))
+    monkeypatch.setattr("gridless.template_files.read", lambda *_: pytest.fail("read a file"))
     with pytest.raises(InputError, match=r"t_9\.root:events: no column 'x'; there are other"):
         read_templates(f"{folder}/t_{{mu}}.root:events", ["x"], (0, 10))
 

@@ -13,9 +13,10 @@ from gridless.likelihood import Likelihood
 from gridless.model import Model
 from gridless.objective import Penalty
 from gridless.posterior import Posterior
-from gridless.reading import Sample, read, read_templates
+from gridless.reading import Sample, read
 from gridless.saving import load
 from gridless.streaming import read_likelihood
+from gridless.template_files import read_templates
 from gridless.templates import Templates
 
 __version__ = version("gridless")

@@ -18,11 +18,14 @@ from torch import Tensor
 from gridless import chebyshev
 from gridless.arrays import Array
 from gridless.errors import InputError
+from gridless.grid import Grid
 from gridless.hyperbolic import tanh
 from gridless.truncated import gaussian_exponent, log_gaussian_integral, log_logistic
 
 # Widths from 1e-8 to 1e8 of the range; beyond, their squares overflow in float32.
 _LOG_WIDTH = 18.0
+# From here on the finer structure of a posterior is worth its noise.
+_MANY_TEMPLATES, _MANY_EVENTS = 6, 200_000
 # Gauss-Legendre nodes per parameter: with 1, 2 or 3 parameters.
 _NODES = {1: 64, 2: 24, 3: 12}
 
@@ -42,13 +45,12 @@ class Basis(ABC):
         return {}
 
     @classmethod
-    def for_templates(cls, spacing: float, parameters: int = 1, large: bool = False) -> "Basis":  # noqa: ARG003
-        """The basis with options that suit templates `spacing` of the range apart, and `large`
-        numbers of templates and events."""
-        if parameters > 1:
+    def for_templates(cls, grid: Grid, events: float) -> "Basis":  # noqa: ARG003
+        """The basis with options that suit templates on a grid with so many (effective) events."""
+        if len(grid.parameters) > 1:
             raise InputError(
                 f"basis: {cls.name!r} is a density of one parameter, the templates have "
-                f"{parameters}; use 'gaussian' or 'exp_polynomial'"
+                f"{len(grid.parameters)}; use 'gaussian' or 'exp_polynomial'"
             )
         return cls()
 
@@ -124,9 +126,9 @@ class _LocationScale(Basis):
         self.floor = float(floor)
 
     @classmethod
-    def for_templates(cls, spacing: float, parameters: int = 1, large: bool = False) -> Basis:
-        super().for_templates(spacing, parameters, large)
-        return cls(floor=min(0.5 * spacing, 0.25))
+    def for_templates(cls, grid: Grid, events: float) -> Basis:
+        super().for_templates(grid, events)
+        return cls(floor=min(0.5 * grid.spacing, 0.25))
 
     def options(self) -> dict[str, float]:
         return {"floor": self.floor}
@@ -158,13 +160,8 @@ class Gaussian(_LocationScale):
         self.outputs = 2 * parameters + parameters * (parameters - 1) // 2
 
     @classmethod
-    def for_templates(
-        cls,
-        spacing: float,
-        parameters: int = 1,
-        large: bool = False,  # noqa: ARG003
-    ) -> Basis:
-        return cls(floor=min(0.5 * spacing, 0.25), parameters=parameters)
+    def for_templates(cls, grid: Grid, events: float) -> Basis:  # noqa: ARG003
+        return cls(floor=min(0.5 * grid.spacing, 0.25), parameters=len(grid.parameters))
 
     def options(self) -> dict[str, float]:
         return {"floor": self.floor, "parameters": self.parameters}
@@ -238,10 +235,12 @@ class ExpPolynomial(Basis):
         self._limits = torch.as_tensor((2 * self.floor) ** -2 / bend)
 
     @classmethod
-    def for_templates(cls, spacing: float, parameters: int = 1, large: bool = False) -> Basis:
+    def for_templates(cls, grid: Grid, events: float) -> Basis:
         # What few events, or few templates in each parameter, do not determine would be noise.
+        parameters = len(grid.parameters)
+        large = len(grid) >= _MANY_TEMPLATES and events >= _MANY_EVENTS
         degree = 3 if large and parameters == 1 else 2
-        return cls(degree, min(max(0.5 * spacing, 0.02), 0.25), parameters)
+        return cls(degree, min(max(0.5 * grid.spacing, 0.02), 0.25), parameters)
 
     def options(self) -> dict[str, float]:
         return {"degree": self.degree, "floor": self.floor, "parameters": self.parameters}

@@ -11,7 +11,7 @@ from gridless.errors import InputError
 from gridless.estimate import Estimate
 from gridless.model import Model
 from gridless.parallel import run
-from gridless.saving import model_bytes, received
+from gridless.saving import received, sent
 from gridless.templates import Templates
 
 if TYPE_CHECKING:
@@ -165,8 +165,8 @@ def closure(model: Model, samples: Samples, executor: Any = None) -> Closure:
         if true.shape != (len(model.grid.parameters),):
             names = ", ".join(model.grid.parameters)
             raise InputError(f"samples: a true value {true.tolist()}; give {names} of each sample")
-    sent = model if executor is None else model_bytes(model)
-    tasks = [(sent, x, weights) for _, x, weights in pairs]
+    given = sent(model, executor)
+    tasks = [(given, x, weights) for _, x, weights in pairs]
     estimates = tuple(run(_estimate, tasks, executor, "closure"))
     return Closure(np.array([true for true, _, _ in pairs]), estimates)
 

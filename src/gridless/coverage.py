@@ -16,7 +16,7 @@ from gridless.evaluation import event_polynomials, log_density, polynomial_basis
 from gridless.likelihood import LEVEL, Curves, Likelihood
 from gridless.model import Model
 from gridless.parallel import run
-from gridless.saving import model_bytes, received
+from gridless.saving import received, sent
 
 # Pseudo-experiments drawn at once, and the log2 of the random numbers set aside for each.
 _BATCH, _STRETCH = 200, 48
@@ -153,10 +153,9 @@ def coverage(
         raise InputError(f"toys: {toys}; give at least 2 pseudo-experiments")
     pairs = sample_pairs(samples)
     size = events or max(1, min(len(x) for _, x, _ in pairs) // 10)
-    sent = model if executor is None else model_bytes(model)
-    numbers = range(first, first + toys)
+    given, numbers = sent(model, executor), range(first, first + toys)
     tasks = [
-        (sent, true, x, weights, numbers, size, (seed, i))
+        (given, true, x, weights, numbers, size, (seed, i))
         for i, (true, x, weights) in enumerate(pairs)
     ]
     sums = np.array(run(_one_value, tasks, executor, "coverage"))

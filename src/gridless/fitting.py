@@ -27,8 +27,6 @@ from gridless.trust import make_cells
 
 # Points of the events that stand for all of them between two anchors of the penalty.
 _REFERENCE = 4096
-# From here on the finer structure of a posterior is worth its noise.
-_MANY_TEMPLATES, _MANY_EVENTS = 6, 200_000
 _STEPS = 500
 
 
@@ -267,8 +265,7 @@ def _basis(basis: str | Basis, grid: Grid, events: float) -> Basis:
     """The basis that was asked for, suited to the grid."""
     parameters = len(grid.parameters)
     if isinstance(basis, str):
-        large = len(grid) >= _MANY_TEMPLATES and events >= _MANY_EVENTS
-        return basis_kind(basis).for_templates(grid.spacing, parameters, large)
+        return basis_kind(basis).for_templates(grid, events)
     if basis.parameters != parameters:
         raise InputError(
             f"basis: one of {basis.parameters} parameter(s) for templates of {parameters}; "

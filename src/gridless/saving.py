@@ -108,9 +108,9 @@ def load(path: str | Path) -> Model:
 
 def model_from(content: bytes, name: str) -> Model:
     """The model of a file with that content and that name."""
-    header = _read_header(content, name)
+    header, arrays = _read(content, name)
     try:
-        return _build(header, read_tensors(content))
+        return _build(header, arrays)
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -119,9 +119,14 @@ def model_from(content: bytes, name: str) -> Model:
         ) from error
 
 
-def received(sent: Model | bytes) -> Model:
-    """A model, or that of what `model_bytes` gave, which is how models go to other processes."""
-    return sent if isinstance(sent, Model) else _received(sent)
+def sent(model: Model, executor: Any) -> Model | bytes:
+    """What tasks get of a model: itself in this process, else the content of its file."""
+    return model if executor is None else model_bytes(model)
+
+
+def received(model: Model | bytes) -> Model:
+    """The model that was `sent`."""
+    return model if isinstance(model, Model) else _received(model)
 
 
 @lru_cache(maxsize=8)
@@ -131,7 +136,7 @@ def _received(content: bytes) -> Model:
 
 def file_versions(path: Path) -> dict[str, str]:
     """The versions that the model in `path` was saved with."""
-    return _read_header(_content(path), str(path)).versions
+    return _read(_content(path), str(path))[0].versions
 
 
 def _content(path: Path) -> bytes:
@@ -143,9 +148,10 @@ def _content(path: Path) -> bytes:
         raise InputError(f"{path}: may not be read ({error}); ask its owner") from error
 
 
-def _read_header(content: bytes, name: str) -> Header:
+def _read(content: bytes, name: str) -> tuple[Header, dict[str, Tensor]]:
+    """Header and arrays of a model file."""
     try:
-        read_tensors(content)  # Checks the file's form.
+        arrays = read_tensors(content)
     except SafetensorError as error:
         raise InputError(
             f"{name}: damaged, or not a safetensors file ({error}); save the model again"
@@ -163,7 +169,7 @@ def _read_header(content: bytes, name: str) -> Header:
                 f"{name}: written by a newer gridless ({header['versions']['gridless']}, format "
                 f"{found}; this is {version('gridless')}, format {FORMAT}); upgrade gridless"
             )
-        return Header.model_validate(header)
+        return Header.model_validate(header), arrays
     except (KeyError, TypeError, json.JSONDecodeError, ValidationError) as error:
         raise InputError(
             f"{name}: its header is damaged ({error}); save the model again"

@@ -59,7 +59,7 @@ class Replicas:
         base = _log_likelihoods(model, inputs, torch.as_tensor(w), 1, shape)
         each = _log_likelihoods(self.network, inputs, torch.as_tensor(w), len(self), shape)
         changes = (base - each) / _SHARE
-        return _add_each(changes, w.sum() * self.log_q) if divide else changes
+        return chebyshev.add(changes, w.sum() * self.log_q) if divide else changes
 
 
 def replicate(
@@ -209,10 +209,6 @@ def _log_likelihoods(
         values += torch.einsum("n,gnj->gj", weights[part], mean.double())
     rows = values.numpy().reshape(groups, *shape)
     return np.array([chebyshev.coefficients(v) for v in rows])
-
-
-def _add_each(a: Array, b: Array) -> Array:
-    return np.array([chebyshev.add(one, other) for one, other in zip(a, b, strict=True)])
 
 
 def _parts(events: int, per_event: int) -> list[slice]:

@@ -7,7 +7,7 @@ from gridless.analysis import Analysis, TemplateFile, load_analysis
 from gridless.errors import InputError
 from gridless.expressions import both
 from gridless.model import Model
-from gridless.reading import read_templates
+from gridless.template_files import read_templates
 from gridless.templates import Templates
 
 

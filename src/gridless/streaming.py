@@ -11,7 +11,7 @@ from gridless.likelihood import Likelihood
 from gridless.model import Model
 from gridless.parallel import run
 from gridless.reading import Request, make_request, pieces, stream
-from gridless.saving import model_bytes, received
+from gridless.saving import received, sent
 
 # Rows read at once, and those of one task: a task is worth its overhead, and a lost one no loss.
 _ROWS, _TASK = 250_000, 2_000_000
@@ -46,10 +46,9 @@ def read_likelihood(
     if not files:
         raise InputError("sources: none; give at least one file of observed events")
     tasks = [(source, rows) for source in files for rows in pieces(source, request, _TASK)]
-    # A process elsewhere gets the model as the content of its file.
-    sent = model if executor is None else model_bytes(model)
+    given = sent(model, executor)
     results = run(
-        _piece_likelihood, [(sent, *task, request) for task in tasks], executor, "likelihood"
+        _piece_likelihood, [(given, *task, request) for task in tasks], executor, "likelihood"
     )
     found = [part for part in results if part is not None]
     if not found:

@@ -18,14 +18,12 @@ from scipy.stats import chi2, poisson
 from gridless import chebyshev, minimum
 from gridless.arrays import Array
 from gridless.estimate import Caveat, Estimate
-from gridless.evaluation import log_density
+from gridless.evaluation import SINGLE, log_density
 from gridless.network import Network
 
 CELLS = 40
 # Events that make the cells, those that fill them, and the share that lies outside by definition.
 _CENTRES, _EVENTS, _OUTSIDE = 20_000, 200_000, 0.001
-# Observed events that are compared with it.
-_FILL = 20_000
 _CHUNK = 8192
 # A p-value below this, for each of the tests, is worth a warning.
 _SMALL = 1e-3
@@ -45,8 +43,8 @@ class Cells:
     effective: Array
 
     def fill(self, network: Network, x: Array, weights: Array) -> "Filling":
-        """How observed events fill the cells; of very many, every so-manieth tells as well."""
-        every = max(1, len(x) // _FILL)
+        """How observed events fill the cells; of very many, some that tell as much."""
+        every = max(1, len(x) // SINGLE)
         x, weights = x[::every], weights[::every]
         where, distance = nearest(network, x, self.centres)
         count = len(self.centres)
