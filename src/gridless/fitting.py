@@ -241,9 +241,10 @@ def _split(
 ) -> tuple[Events, Events]:
     """Training and held-out events in random order: member e does not see fold e."""
     order = torch.randperm(len(events), generator=generator)
-    events, fold = events[order], fold[order]
+    fold = fold[order]
     if ensemble == 1:
-        return events[fold != 0], events[fold == 0]
+        return events[order[fold != 0]], events[order[fold == 0]]
+    events = events[order]
     held = fold == torch.arange(ensemble).unsqueeze(-1)
     some = fold < ensemble
     return (

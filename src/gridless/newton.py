@@ -47,15 +47,18 @@ def event_gradients(
         cost(*network.split(layers[-1][1])).sum(), [leaving for _, leaving in layers]
     )
     entered = [entering.detach() for entering, _ in layers]
+    by_weight = list(zip(entered, back, strict=True))
     if len(network.weights) > len(layers):  # the bypass, from the observables to the last layer
-        entered, back_of_weights = [*entered, entered[0]], [*back, back[-1]]
-    else:
-        back_of_weights = list(back)
-    by_weight = [
-        (e.unsqueeze(2) * b.unsqueeze(1)).flatten(1, 2)
-        for e, b in zip(entered, back_of_weights, strict=True)
-    ]
-    return torch.cat([*by_weight, *back], dim=1)
+        by_weight.append((entered[0], back[-1]))
+    sizes = [e.shape[1] * b.shape[1] for e, b in by_weight] + [b.shape[1] for b in back]
+    gradients = back[0].new_empty(len(back[0]), sum(sizes), len(x))
+    parts = torch.split(gradients, sizes, dim=1)
+    for part, (e, b) in zip(parts, by_weight, strict=False):
+        shape = (e.shape[1], b.shape[1])
+        torch.mul(e.unsqueeze(2), b.unsqueeze(1), out=part.unflatten(1, shape))
+    for part, b in zip(parts[len(by_weight) :], back, strict=True):
+        part.copy_(b)
+    return gradients
 
 
 def newton(
@@ -89,7 +92,7 @@ def newton(
         restore(network, here, ~better)
         value = torch.where(better, new_value, value)
         slope = torch.where(better.unsqueeze(-1), new_slope, slope)
-        factor = torch.where(gain > 0.7, 0.3, torch.where(gain > 0.2, 1.0, 4.0))
-        damping = damping * torch.nan_to_num(factor, nan=4.0)
-        matrix = curvature()
+        damping = damping * torch.where(gain > 0.75, 0.5, torch.where(gain > 0.25, 1.0, 2.0))
+        if bool(better.any()):
+            matrix = curvature()
     return value

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -19,13 +19,14 @@ from gridless.objective import (
 )
 from gridless.progress import progress_bar
 
-_CHUNK = 32_768
+# Events of one pass of the network; and gradients held at once, events times parameters.
+_CHUNK, _GRADIENTS = 32_768, 2_000_000
 # Below this the implied prior is flat within the statistics of any sample: nothing to enforce.
 LEAST_SPREAD = 0.002
-# Events that give the curvature matrix, and the largest network for which it is worth having.
-_CURVATURE = 50_000
-# Newton steps: many on some of the events, to get near the optimum, then a few on all.
-_SOME, _STEPS_ON_SOME, _STEPS = 100_000, 40, 8
+# Newton steps: many on some of the events, to get near the optimum, then a few on all. How many
+# events, how many of those give the curvature matrix, and steps.
+_NEWTON = ((100_000, 20_000, 40), (None, 50_000, 6))
+# The largest network for which a curvature matrix is worth having.
 LARGEST_TO_POLISH = 2000
 
 
@@ -255,11 +256,8 @@ class Trainer:
         if old.shape[1] > LARGEST_TO_POLISH:
             return []
         before = self.mean_cost(self.validation) + strength * self.spread(flatness)
-        for events, steps in (
-            (self.events[slice(0, _SOME)], _STEPS_ON_SOME),
-            (self.events, _STEPS),
-        ):
-            self.newton(events, steps, flatness, strength)
+        for events, bent, steps in _NEWTON:
+            self.newton(self.events[slice(0, events)], bent, steps, flatness, strength)
         training, validation = (self.mean_cost(e) for e in (self.events, self.validation))
         s = self.spread(flatness)
         keep = validation + strength * s < before + (2 / self.validation.effective).float()
@@ -278,9 +276,9 @@ class Trainer:
         ]
 
     def newton(
-        self, events: Events, steps: int, flatness: Flatness | None, strength: Tensor
+        self, events: Events, bent: int, steps: int, flatness: Flatness | None, strength: Tensor
     ) -> None:
-        """Newton steps on the given events."""
+        """Newton steps on the given events, with the curvature of `bent` of them."""
         network, ridge = self.network, self.ridge_vector()
 
         def objective() -> tuple[Tensor, Tensor]:
@@ -294,7 +292,7 @@ class Trainer:
             return value, slope
 
         def curvature() -> Tensor:
-            matrix = self.fisher(events[slice(0, _CURVATURE)])
+            matrix = self.fisher(events[slice(0, bent)])
             matrix += torch.diag_embed(ridge)
             if flatness is not None:
                 matrix += strength[:, None, None] * flatness.curvature(network)
@@ -320,13 +318,14 @@ class Trainer:
         a log likelihood at its optimum or, with negative weights, more; and never negative."""
         members, size = flatten(self.network.parameters()).shape
         matrix = torch.zeros(members, size, size, dtype=torch.float64)
-        for part in events.chunks(max(1, 8_000_000 // (members * size))):
+        # The root of a weight with the cost is the weight with the square of its gradient.
+        roots = replace(events, weights=events.weights.sign() * events.weights.abs().sqrt())
+        for part in roots.chunks(max(1, _GRADIENTS // (members * size))):
 
             def cost(log_c: Tensor, z: Tensor, part: Events = part) -> Tensor:
                 return self.cost(log_c, z, part)
 
             g = event_gradients(self.network, part.x, cost)
-            g = g / part.weights.abs().clamp(min=1e-20).sqrt().unsqueeze(1)
             matrix += (g @ g.mT).double()
         return ranks.total(matrix) / events.total[:, None, None]
 
