@@ -54,8 +54,8 @@ def event_gradients(
     gradients = back[0].new_empty(len(back[0]), sum(sizes), len(x))
     parts = torch.split(gradients, sizes, dim=1)
     for part, (e, b) in zip(parts, by_weight, strict=False):
-        shape = (e.shape[1], b.shape[1])
-        torch.mul(e.unsqueeze(2), b.unsqueeze(1), out=part.unflatten(1, shape))
+        shape = (len(e), e.shape[1], b.shape[1], len(x))
+        torch.mul(e.unsqueeze(2), b.unsqueeze(1), out=part.view(shape))
     for part, b in zip(parts[len(by_weight) :], back, strict=True):
         part.copy_(b)
     return gradients
