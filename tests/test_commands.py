@@ -350,6 +350,7 @@ MISTAKES = {
     "unknown basis": (["fit", T, *BOUNDS, *X, "-o", "{bad}/m", "--basis", "gausian"], "gausian"),
     "unknown objective": (["fit", T, *BOUNDS, *X, "-o", "{bad}/m", "--objective", "best"], "best"),
     "hidden is a word": (["fit", T, *BOUNDS, *X, "-o", "{bad}/m", "--hidden", "big"], "16,16"),
+    "unknown device": (["fit", T, *BOUNDS, *X, "-o", "{bad}/m", "--device", "gpu"], "give cpu"),
     "output is a folder": (["fit", T, *BOUNDS, *X, "-o", "{bad}"], "is a folder"),
     "output below a file": (["fit", T, *BOUNDS, *X, "-o", "{bad}/data.xyz/m"], "cannot be written"),
     "output is read-only": (

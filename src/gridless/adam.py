@@ -49,4 +49,5 @@ class Adam:
     def restore(self, state: State) -> None:
         """Go on from what `tensors` gave."""
         self.steps = int(state.tensors["adam_steps"])
-        self.mean, self.square = state.under("adam_mean"), state.under("adam_square")
+        for own, kept in ((self.mean, "adam_mean"), (self.square, "adam_square")):
+            own[:] = [value.to(w) for value, w in zip(state.under(kept), self.weights, strict=True)]

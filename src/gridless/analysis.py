@@ -103,6 +103,7 @@ class FitOptions(BaseModel):
         "0 for none.",
     )
     seed: int = Field(default=0, description="Fixes everything random.")
+    device: str = Field(default="cpu", description="Where to train: cpu, cuda or mps.")
 
 
 class Analysis(BaseModel):

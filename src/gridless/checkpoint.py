@@ -70,7 +70,7 @@ class Checkpoint:
             "epoch": state.epoch,
             "history": [asdict(epoch) for epoch in state.history],
         }
-        tensors = {name: value.detach().contiguous() for name, value in state.tensors.items()}
+        tensors = {name: value.detach().cpu().contiguous() for name, value in state.tensors.items()}
         write_whole(self.path, save(tensors, {_KEY: json.dumps(header)}))
 
     def remove(self) -> None:

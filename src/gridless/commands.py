@@ -16,6 +16,7 @@ from rich.console import Console
 
 from gridless import exporting, ranks
 from gridless.analysis import TEMPLATE, FitOptions
+from gridless.devices import find_device
 from gridless.errors import InputError
 from gridless.expressions import both
 from gridless.files import check_writable, write_whole
@@ -85,6 +86,7 @@ def fit(output: Path, where: str | None, machine: bool, **options: Any) -> None:
         given["hidden"] = _units(given["hidden"])
     analysis = analysis_from(**source)
     chosen = analysis.fit.model_dump() | given
+    find_device(chosen["device"])
     share = None if ranks.count() == 1 else f"entry % {ranks.count()} == {ranks.number()}"
     templates = templates_of(analysis, both(where, share))
     events = int(ranks.total(torch.tensor(len(templates))))

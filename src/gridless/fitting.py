@@ -14,6 +14,7 @@ from gridless import ranks
 from gridless.arrays import Array
 from gridless.basis import Basis, basis_kind
 from gridless.checkpoint import Checkpoint, fingerprint
+from gridless.devices import find_device
 from gridless.errors import InputError, check_choice
 from gridless.grid import Grid
 from gridless.model import PRIORS, Model
@@ -48,6 +49,7 @@ def fit(
     replicas: int = 32,
     seed: int = 0,
     checkpoint: str | Path | None = None,
+    device: str = "cpu",
 ) -> Model:
     """Train a mixture density network on templates and return it as a model.
 
@@ -89,7 +91,11 @@ def fit(
     checkpoint
         A file that keeps where the training stands. After an interruption the same call goes on
         from there; when the training is finished it is removed.
+    device
+        Where to train: "cpu", "cuda" or "mps". A graphics card is for large networks. The model is
+        on the processor in any case.
     """
+    place = find_device(device)
     check_choice("objective", objective, OBJECTIVES)
     check_choice("prior", prior, PRIORS)
     _check_least("components", components, 1)
@@ -158,7 +164,9 @@ def fit(
         alone = "" if ranks.count() == 1 else f".{ranks.number()}"
         keep = Checkpoint(Path(f"{checkpoint}{alone}"), key)
     trainer = Trainer(network, training, held, t, objective, ridge, generator, keep)
-    history, strength = train(trainer, schedule, flatness, penalty.strength if penalty else None)
+    history, strength = train(
+        trainer, schedule, flatness, penalty.strength if penalty else None, place
+    )
 
     samples = _samples(templates.x, weights, fold, ensemble)
     q = implied_prior(network, samples, grid)

@@ -14,8 +14,9 @@ from gridless.network import Network
 
 
 def flatten(tensors: Iterable[Tensor]) -> Tensor:
-    """Tensors with a leading axis of members as one matrix (members, parameters) in float64."""
-    return torch.cat([t.detach().flatten(1).double() for t in tensors], dim=1)
+    """Tensors with a leading axis of members as one matrix (members, parameters) in float64, on
+    the processor."""
+    return torch.cat([t.detach().flatten(1).cpu().double() for t in tensors], dim=1)
 
 
 def restore(network: Network, flat: Tensor, which: Tensor) -> None:
@@ -25,7 +26,8 @@ def restore(network: Network, flat: Tensor, which: Tensor) -> None:
         for p in network.parameters():
             size = p[0].numel()
             values = flat[:, start : start + size].reshape(p.shape).to(p)
-            p[which] = values[which]
+            mask = which.to(p.device)
+            p[mask] = values[mask]
             start += size
 
 

@@ -145,6 +145,13 @@ class Flatness:
         self.offset = torch.zeros(members, len(at))
         self.rounding = torch.zeros(members)
 
+    def to(self, device: torch.device) -> None:
+        """Move all that it holds to a device."""
+        x, weights = self.reference
+        self.reference = x.to(device), weights.to(device)
+        self.at, self.offset = self.at.to(device), self.offset.to(device)
+        self.rounding = self.rounding.to(device)
+
     def implied_prior(self, network: Network, x: Tensor, weights: Tensor) -> Tensor:
         """q(t_j) = mean of p(t_j | x) over the given points, (members, values)."""
         log_c, z = network(x)
@@ -157,7 +164,7 @@ class Flatness:
         """Take the network as it is as anchor, from all events (x, weights), chunk by chunk."""
         if self.complete:
             return
-        q, total = torch.zeros_like(self.offset), torch.zeros(len(self.offset), 1)
+        q, total = torch.zeros_like(self.offset), self.offset.new_zeros(len(self.offset), 1)
         for x, weights in chunks:
             of_chunk = weights.sum(-1, keepdim=True)
             q += self.implied_prior(network, x, weights) * of_chunk
@@ -175,7 +182,7 @@ class Flatness:
         q = self.implied_prior(network, *self.reference) + self.offset
         rows = torch.stack([gradient(q[:, j], network) for j in range(len(self.at))], dim=1)
         rows = rows - rows.mean(1, keepdim=True)
-        scale = torch.sqrt(spread(q.detach()) ** 2 + self.rounding**2)
+        scale = torch.sqrt(spread(q.detach()) ** 2 + self.rounding**2).cpu()
         return rows.transpose(1, 2) @ rows / (len(self.at) * scale[:, None, None])
 
     def term(self, network: Network) -> tuple[Tensor, Tensor]:

@@ -37,9 +37,9 @@ def total(values: Tensor) -> Tensor:
     """The sum of the values over all processes."""
     if count() == 1:
         return values
-    values = values.clone()
-    dist.all_reduce(values)
-    return values
+    summed = values.detach().clone().cpu()  # gloo adds on the processor
+    dist.all_reduce(summed)
+    return summed.to(values)
 
 
 def totals(values: list[Tensor]) -> list[Tensor]:

@@ -48,6 +48,10 @@ class Events:
     def __getitem__(self, which: Tensor | slice) -> "Events":
         return Events(self.x[which], self.template[which], self.weights[:, which])
 
+    def to(self, device: torch.device) -> "Events":
+        """The same events on a device."""
+        return Events(self.x.to(device), self.template.to(device), self.weights.to(device))
+
     @property
     def total(self) -> Tensor:
         """The summed weight of each member, over all ranks."""
@@ -56,12 +60,12 @@ class Events:
     @property
     def own_total(self) -> Tensor:
         """The summed weight of each member, of this rank's events."""
-        return self.weights.double().sum(-1)
+        return self.weights.cpu().double().sum(-1)
 
     @property
     def effective(self) -> Tensor:
         """How many events of equal weight would tell as much: (sum w)^2 / sum w^2."""
-        return self.total**2 / ranks.total((self.weights.double() ** 2).sum(-1))
+        return self.total**2 / ranks.total((self.weights.cpu().double() ** 2).sum(-1))
 
     def chunks(self, size: int = _CHUNK) -> Iterator["Events"]:
         """Consecutive pieces small enough for one pass of the network."""
@@ -91,6 +95,21 @@ class Trainer:
     checkpoint: Checkpoint | None = None
 
     @property
+    def device(self) -> torch.device:
+        """Where it trains. What is said of members, and sums over events, are on the processor."""
+        return self.events.x.device
+
+    def to(self, device: torch.device) -> "Trainer":
+        """The same with events on a device; the network itself moves there."""
+        return replace(
+            self,
+            network=self.network.to(device),
+            events=self.events.to(device),
+            validation=self.validation.to(device),
+            grid=self.grid.to(device),
+        )
+
+    @property
     def size(self) -> float:
         """The effective number of training events."""
         return float(self.events.effective.mean())
@@ -108,7 +127,7 @@ class Trainer:
         total = torch.zeros(self.network.members, dtype=torch.float64)
         for part in events.chunks():
             log_c, z = self.network(part.x)
-            total += self.cost(log_c, z, part)
+            total += self.cost(log_c, z, part).cpu()
         return (ranks.total(total) / events.total).float()
 
     @torch.no_grad()
@@ -117,7 +136,7 @@ class Trainer:
         if flatness is None:
             return torch.zeros(self.network.members)
         self.anchor(flatness)
-        return flatness.spread(self.network)
+        return flatness.spread(self.network).cpu()
 
     def ridges(self) -> list[Tensor]:
         """The ridge r / n of each of the network's parameters: r w^2 / 2n is added to the cost.
@@ -188,29 +207,29 @@ class Trainer:
         margin = (2 / self.validation.effective).float()
         # Per event of the batch, on average: its own sum of weights may be anything if some are
         # negative.
-        per_event = (self.events.total / ranks.count() / len(self.events)).float()
+        per_event = (self.events.total / ranks.count() / len(self.events)).float().to(self.device)
         kept = [p.detach().clone() for p in network.parameters()]
         first = 0
         if state is not None:
             first, history, best = state.epoch, state.history, state.tensors["best"]
-            kept = state.under("kept")
+            kept = [value.to(self.device) for value in state.under("kept")]
             optimiser.restore(state)
         for epoch in range(first, schedule.epochs):
-            sums, s = torch.zeros(network.members), torch.zeros(network.members)
+            sums = s = torch.zeros(network.members, device=self.device)
             if flatness is not None:
                 self.anchor(flatness)
             for i, events in enumerate(self.batches(batches)):
                 rate = schedule.rate * _cycle((epoch + i / batches) / schedule.epochs)
                 log_c, z = network(events.x)
                 cost = self.cost(log_c, z, events) / (len(events) * per_event)
-                sums += cost.detach()
+                sums = sums + cost.detach()
                 if flatness is not None:
                     s, term = flatness.term(network)
-                    cost = cost + strength * term
+                    cost = cost + strength.to(term) * term
                 slopes = ranks.totals(list(torch.autograd.grad(cost.sum(), parameters)))
                 optimiser.step([g / ranks.count() for g in slopes], rate)
             validation = self.mean_cost(self.validation)
-            total = validation + strength * s
+            total = validation + strength * s.cpu()
             keep = total < best + margin
             best = torch.minimum(best, total)
             for saved, p in zip(kept, network.parameters(), strict=True):
@@ -287,8 +306,8 @@ class Trainer:
             value, slope = value + 0.5 * (ridge * here**2).sum(1), slope + ridge * here
             if flatness is not None:
                 self.anchor(flatness)
-                term = strength * flatness.term(network)[1]
-                value, slope = value + term.detach(), slope + gradient(term, network)
+                term = strength.to(self.device) * flatness.term(network)[1]
+                value, slope = value + term.detach().cpu(), slope + gradient(term, network)
             return value, slope
 
         def curvature() -> Tensor:
@@ -308,7 +327,7 @@ class Trainer:
             log_c, z = self.network(part.x)
             cost = self.cost(log_c, z, part)
             slope += gradient(cost, self.network)
-            value += cost.detach()
+            value += cost.detach().cpu()
         total = events.total
         value, slope = ranks.totals([value, slope])
         return value / total, slope / total.unsqueeze(-1)
@@ -326,7 +345,7 @@ class Trainer:
                 return self.cost(log_c, z, part)
 
             g = event_gradients(self.network, part.x, cost)
-            matrix += (g @ g.mT).double()
+            matrix += (g @ g.mT).cpu().double()
         return ranks.total(matrix) / events.total[:, None, None]
 
 
@@ -338,14 +357,21 @@ def _cycle(progress: float) -> float:
 
 
 def train(
-    trainer: Trainer, schedule: Schedule, flatness: Flatness | None, strength: float | None
+    trainer: Trainer,
+    schedule: Schedule,
+    flatness: Flatness | None,
+    strength: float | None,
+    device: torch.device,
 ) -> tuple[list[Epoch], Tensor]:
     """One stage with the plain cost and, where there is a penalty, a second one with it.
 
     The network first learns the posterior loosely; then lambda is set to |C| / S, so that both
     terms of C + lambda S are comparable, and training goes on (section 5 of the paper). Gives what
-    every epoch ended with, and lambda.
+    every epoch ended with, and lambda; network and flatness come back to the processor.
     """
+    trainer = trainer.to(device)
+    if flatness is not None:
+        flatness.to(device)
     lam = none = torch.zeros(trainer.network.members)
     stages = 1 if flatness is None else 2
     state = trainer.resume()
@@ -357,14 +383,16 @@ def train(
             state = None
         if flatness is not None:
             if state is None:
-                flatness.rounding = trainer.spread(flatness).clamp(min=LEAST_SPREAD)
-                cost = trainer.mean_cost(trainer.validation).abs()
-                lam = cost / flatness.rounding
+                spread = trainer.spread(flatness).clamp(min=LEAST_SPREAD)
+                lam = trainer.mean_cost(trainer.validation).abs() / spread
                 lam = lam if strength is None else torch.full_like(lam, strength)
             else:
-                flatness.rounding, lam = state.tensors["rounding"], state.tensors["strength"]
+                spread, lam = state.tensors["rounding"], state.tensors["strength"]
+            flatness.rounding = spread.to(device)
             history = trainer.stage(2, schedule, flatness, lam, report, history, state)
             history += trainer.polish(2, schedule.epochs + 1, flatness, lam, report)
+            flatness.to(torch.device("cpu"))
+    trainer.network.to("cpu")
     if trainer.checkpoint is not None:
         trainer.checkpoint.remove()
     return history, lam
