@@ -12,6 +12,7 @@ import gridless as gl
 from benchmarks.floors import least_cpu
 from benchmarks.machine import describe, machine
 from benchmarks.peers.table import write_page
+from benchmarks.workers import measure_workers
 from gridless.arrays import Array
 from gridless.toys import TwoObservables
 
@@ -68,7 +69,6 @@ def parameters(scale: int) -> Iterator[Point]:
         yield _gaussian(count, 3, count, 40, 200_000 // scale)
 
 
-# Workers belong here as well: a function that yields the same problem with more of them.
 AXES: dict[str, Callable[[int], Iterator[Point]]] = {
     axis.__name__: axis for axis in (events, observables, templates, components, parameters)
 }
@@ -127,6 +127,7 @@ def run(quick: bool = False) -> dict[str, Any]:
             print(f"{name} {point.value:,}: {rows[-1]}", flush=True)
         results["axes"][name] = rows
     results["settings"] = settings(scale)
+    results["workers"] = measure_workers(scale)
     parts = page_parts(results)
     for part in parts.values():
         print(f"\n{part}")
@@ -157,6 +158,19 @@ def page_parts(results: dict[str, Any]) -> dict[str, str]:
     base = results["settings"]["defaults"]
     for name, seconds in results["settings"].items():
         lines.append(f"| {name} | {seconds:.1f} | {seconds / base:.2f} |")
+    first = results["workers"][0]
+    lines += [
+        "",
+        "| workers | likelihood of 20 million events, s | ratio "
+        "| 40,000 pseudo-experiments, s | ratio |",
+        "|---|---|---|---|---|",
+    ]
+    for row in results["workers"]:
+        likelihood, toys = row["likelihood"], row["coverage"]
+        lines.append(
+            f"| {row['value']} | {likelihood:.1f} | {likelihood / first['likelihood']:.2f} "
+            f"| {toys:.1f} | {toys / first['coverage']:.2f} |"
+        )
     return {"growth": "\n".join(lines)}
 
 
@@ -182,13 +196,25 @@ def draw(results: dict[str, Any], file: Path) -> None:
             ticks = [tick for tick in _TICKS if low <= tick <= high]
             panel.set_yticks(ticks, [_short(tick) for tick in ticks])
             panel.minorticks_off()
-        handles, labels = panels[0].get_legend_handles_labels()
-        for panel in panels[len(axes) :]:
-            panel.set_axis_off()
-            panel.legend(handles, labels, loc="center", frameon=False)
-        if len(axes) == len(panels):
-            panels[0].legend(frameon=False)
+        panels[0].legend(frameon=False)
+        draw_workers(panels[len(axes)], results["workers"])
         figure.savefig(file)
+
+
+def draw_workers(panel: Any, rows: list[dict[str, float]]) -> None:
+    """Time on the clock against that of one worker."""
+    from gridless.figures import GREEN, GREY, ORANGE
+
+    value = np.array([row["value"] for row in rows], float)
+    panel.plot(value, 1 / value, color=GREY, linestyle="--", label="shared out")
+    for cost, marker, colour in (("likelihood", "s", ORANGE), ("coverage", "^", GREEN)):
+        spent = np.array([row[cost] for row in rows])
+        panel.plot(value, spent / spent[0], marker=marker, color=colour, label=cost)
+    panel.set(xscale="log", yscale="log", xlabel="workers", ylabel="time, ratio to first")
+    panel.set_xticks(value, [_short(v) for v in value])
+    panel.set_yticks([0.25, 0.5, 1], ["0.25", "0.5", "1"])
+    panel.minorticks_off()
+    panel.legend(frameon=False)
 
 
 def _short(value: float) -> str:

@@ -14,6 +14,7 @@ from benchmarks.peers.problems import PROBLEMS, VALUES, Problem
 from benchmarks.peers.program import Plan, train_and_judge
 from benchmarks.peers.runner import draws, points
 from benchmarks.peers.table import page_parts, write_page
+from benchmarks.workers import measure_workers
 
 from gridless.toys import OneObservable
 
@@ -152,6 +153,13 @@ def test_growth_axes_start_small():
         assert point.templates.x.shape[1] == point.observed.shape[1]
 
 
+def test_workers_are_timed():
+    (row,) = measure_workers(1_000, [1])
+    assert row["value"] == 1
+    assert row["likelihood"] > 0
+    assert row["coverage"] > 0
+
+
 def test_growth_page_and_figure(tmp_path):
     rows = [
         {"value": 10, "fit": 1.0, "likelihood": 0.1},
@@ -159,7 +167,13 @@ def test_growth_page_and_figure(tmp_path):
     ]
     axes = dict.fromkeys(growth.AXES, rows)
     settings = dict.fromkeys(growth.SETTINGS, 2.0)
-    results = {"machine": machine(), "axes": axes, "settings": settings}
-    assert "| events | 20 | 3.0 | 3.00 | 0.200 | 2.00 |" in growth.page_parts(results)["growth"]
+    workers = [
+        {"value": 1, "likelihood": 4.0, "coverage": 3.0},
+        {"value": 2, "likelihood": 2.2, "coverage": 1.5},
+    ]
+    results = {"machine": machine(), "axes": axes, "settings": settings, "workers": workers}
+    page = growth.page_parts(results)["growth"]
+    assert "| events | 20 | 3.0 | 3.00 | 0.200 | 2.00 |" in page
+    assert "| 2 | 2.2 | 0.55 | 1.5 | 0.50 |" in page
     growth.draw(results, tmp_path / "growth.png")
     assert (tmp_path / "growth.png").stat().st_size > 10_000
