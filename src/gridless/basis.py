@@ -28,6 +28,10 @@ _LOG_WIDTH = 18.0
 _MANY_TEMPLATES, _MANY_EVENTS = 6, 200_000
 # Gauss-Legendre nodes per parameter: with 1, 2 or 3 parameters.
 _NODES = {1: 64, 2: 24, 3: 12}
+# Fewer of them where they integrate as well: to what accuracy, and radii of ellipses that tell.
+_FEWER, _EXACT, _RADII = (8, 12, 16, 20, 24, 32, 48), 1e-10, np.geomspace(0.02, 3, 60)
+# The exponential of what is smaller is far from overflow in float32.
+_NO_OVERFLOW = 80.0
 
 
 class Basis(ABC):
@@ -75,6 +79,17 @@ class Basis(ABC):
     def log_shape_at(self, t: Tensor, z: Tensor) -> Tensor:
         """`log_shape` of every component at each of the values t: (..., values, components)."""
         return self.log_shape(t.unsqueeze(1), z.unsqueeze(-3))
+
+    polynomial: bool = False
+    """Whether `log_shape` is a polynomial in t up to a constant, which the last two methods give."""
+
+    def coefficients(self, z: Tensor) -> Tensor:
+        """`outputs` numbers for each component, in which its polynomial is linear."""
+        raise NotImplementedError
+
+    def chebyshev(self, c: Array) -> Array:
+        """Chebyshev coefficients, one axis per parameter, of the polynomial of such numbers."""
+        raise NotImplementedError
 
 
 def basis_kind(name: str) -> type[Basis]:
@@ -158,6 +173,7 @@ class Gaussian(_LocationScale):
         super().__init__(floor)
         self.parameters = _check_parameters(parameters)
         self.outputs = 2 * parameters + parameters * (parameters - 1) // 2
+        self.polynomial = parameters == 1
 
     @classmethod
     def for_templates(cls, grid: Grid, events: float) -> Basis:  # noqa: ARG003
@@ -197,6 +213,23 @@ class Gaussian(_LocationScale):
             exponent = exponent - 0.5 * (y / width[..., p]) ** 2
         return exponent
 
+    def log_shape_at(self, t: Tensor, z: Tensor) -> Tensor:
+        if self.parameters > 1:
+            return super().log_shape_at(t, z)
+        # Events last, as the network has them in memory: (..., components, values, events).
+        mean, width = (v.movedim(-2, -1).unsqueeze(-2) for v in self.mean_width(z))
+        return gaussian_exponent(t.unsqueeze(-1), mean, width).movedim(-1, -3).mT
+
+    def coefficients(self, z: Tensor) -> Tensor:
+        """Those of t and t^2, of one parameter."""
+        mean, width = self.mean_width(z)
+        precision = width**-2
+        return torch.stack([mean * precision, -0.5 * precision], dim=-1)
+
+    def chebyshev(self, c: Array) -> Array:
+        t = chebyshev.points(3)
+        return chebyshev.coefficients(c[0] * t + c[1] * t**2)
+
 
 class Logistic(_LocationScale):
     """Logistic density truncated to the range: a Gaussian's shape with exponential tails."""
@@ -217,6 +250,7 @@ class ExpPolynomial(Basis):
     """
 
     name = "exp_polynomial"
+    polynomial = True
 
     def __init__(self, degree: int = 2, floor: float = 0.05, parameters: int = 1) -> None:
         if not 1 <= degree <= 8:
@@ -254,10 +288,33 @@ class ExpPolynomial(Basis):
         return self.log_shape(t, z) - self.log_integral(z)
 
     def log_integral(self, z: Tensor) -> Tensor:
-        nodes, log_weights = (v.to(z) for v in _quadrature(self.parameters))
-        at_nodes = torch.tensordot(self._terms(nodes), self.coefficients(z).movedim(-1, 0), 1)
+        c = self.coefficients(z)
+        largest = c.detach().abs().reshape(-1, self.outputs).amax(0).double().numpy()
+        nodes, log_weights = (v.to(z) for v in self._quadrature(largest))
+        at_nodes = torch.tensordot(self._terms(nodes), c.movedim(-1, 0), 1)
+        if largest.sum() < _NO_OVERFLOW:
+            # The mean of the polynomial is 0: its exponential's is neither small nor, here, large.
+            return torch.log(torch.tensordot(log_weights.exp(), torch.exp(at_nodes), 1))
         shape = (-1, *(1,) * (z.dim() - 1))
         return torch.logsumexp(at_nodes + log_weights.reshape(shape), dim=0)
+
+    def _quadrature(self, largest: Array) -> tuple[Tensor, Tensor]:
+        """As few nodes as integrate polynomials of such |c_k| to `_EXACT`, the most we have if none
+        do; with one parameter.
+
+        On the ellipse of Bernstein around [-1, 1] with half axes cosh r and sinh r the real part of
+        the polynomial rises by no more than s = sum_k |c_k| (cosh k r - 1), and its slope on
+        [-1, 1] is at most sum_k |c_k| k^2. Gauss-Legendre with n nodes thus errs, relative to the
+        integral, by less than 2 (1 + 2 slope) exp(s - 2 n r) / (1 - exp(-2 r)) for any r.
+        """
+        if self.parameters > 1:
+            return _quadrature(self.parameters)
+        k = self._powers[:, 0]
+        rise = np.log(2 + 4 * largest @ k**2) + (np.cosh(np.outer(_RADII, k)) - 1) @ largest
+        rise -= np.log(-np.expm1(-2 * _RADII))
+        needed = ((rise - np.log(_EXACT)) / (2 * _RADII)).min()
+        enough = next((n for n in _FEWER if n >= needed), _NODES[1])
+        return box_quadrature(1, enough)
 
     def log_shape(self, t: Tensor, z: Tensor) -> Tensor:
         t = t.unsqueeze(-1) if self.parameters == 1 else t
@@ -270,7 +327,6 @@ class ExpPolynomial(Basis):
         return (self._terms(t) @ c).movedim(-1, -3).mT
 
     def chebyshev(self, c: Array) -> Array:
-        """Chebyshev coefficients, one axis per parameter, of sum_k c_k P_k."""
         sizes = [self.degree + 1] * self.parameters
         terms = self._terms(torch.as_tensor(chebyshev.box_points(sizes))).numpy()
         return chebyshev.coefficients((terms @ c).reshape(sizes))
