@@ -29,7 +29,7 @@ _MANY_TEMPLATES, _MANY_EVENTS = 6, 200_000
 # Gauss-Legendre nodes per parameter: with 1, 2 or 3 parameters.
 _NODES = {1: 64, 2: 24, 3: 12}
 # Fewer of them where they integrate as well: to what accuracy, and radii of ellipses that tell.
-_FEWER, _EXACT, _RADII = (8, 12, 16, 20, 24, 32, 48), 1e-10, np.geomspace(0.02, 3, 60)
+_FEWER, _EXACT, _RADII = (*range(8, 24, 2), *range(24, 64, 8)), 1e-10, np.geomspace(0.02, 3, 60)
 # The exponential of what is smaller is far from overflow in float32.
 _NO_OVERFLOW = 80.0
 
@@ -81,15 +81,27 @@ class Basis(ABC):
         return self.log_shape(t.unsqueeze(1), z.unsqueeze(-3))
 
     polynomial: bool = False
-    """Whether `log_shape` is a polynomial in t up to a constant, which the last two methods give."""
+    """Whether `log_shape` = `constant(z)` + sum_k `coefficients(z)`_k `terms(t)`_k, polynomials of
+    at most `degree`."""
+    degree: int
 
     def coefficients(self, z: Tensor) -> Tensor:
-        """`outputs` numbers for each component, in which its polynomial is linear."""
+        """What `terms` are multiplied with, (..., number of terms)."""
+        raise NotImplementedError
+
+    def constant(self, z: Tensor) -> Tensor:
+        """The part of `log_shape` without t."""
+        return torch.zeros_like(z[..., 0])
+
+    def terms(self, t: Tensor) -> Tensor:
+        """The terms of the polynomial at t (..., parameters): (..., number of terms)."""
         raise NotImplementedError
 
     def chebyshev(self, c: Array) -> Array:
-        """Chebyshev coefficients, one axis per parameter, of the polynomial of such numbers."""
-        raise NotImplementedError
+        """Chebyshev coefficients, one axis per parameter, of sum_k c_k `terms`_k."""
+        sizes = [self.degree + 1] * self.parameters
+        terms = self.terms(torch.as_tensor(chebyshev.box_points(sizes))).numpy()
+        return chebyshev.coefficients((terms @ c).reshape(sizes))
 
 
 def basis_kind(name: str) -> type[Basis]:
@@ -173,7 +185,7 @@ class Gaussian(_LocationScale):
         super().__init__(floor)
         self.parameters = _check_parameters(parameters)
         self.outputs = 2 * parameters + parameters * (parameters - 1) // 2
-        self.polynomial = parameters == 1
+        self.polynomial, self.degree = parameters == 1, 2
 
     @classmethod
     def for_templates(cls, grid: Grid, events: float) -> Basis:  # noqa: ARG003
@@ -221,14 +233,18 @@ class Gaussian(_LocationScale):
         return gaussian_exponent(t.unsqueeze(-1), mean, width).movedim(-1, -3).mT
 
     def coefficients(self, z: Tensor) -> Tensor:
-        """Those of t and t^2, of one parameter."""
         mean, width = self.mean_width(z)
         precision = width**-2
-        return torch.stack([mean * precision, -0.5 * precision], dim=-1)
+        c = torch.empty_like(z)  # with events last in memory if z has them so
+        c[..., 0], c[..., 1] = (mean - 0.5) * precision, -0.5 * precision
+        return c
 
-    def chebyshev(self, c: Array) -> Array:
-        t = chebyshev.points(3)
-        return chebyshev.coefficients(c[0] * t + c[1] * t**2)
+    def constant(self, z: Tensor) -> Tensor:
+        return self.log_shape(torch.full_like(z[..., 0], 0.5), z)
+
+    def terms(self, t: Tensor) -> Tensor:
+        """(t - 1/2) and its square, of one parameter: the numbers to add up stay small."""
+        return torch.cat([t - 0.5, (t - 0.5) ** 2], dim=-1)
 
 
 class Logistic(_LocationScale):
@@ -289,17 +305,21 @@ class ExpPolynomial(Basis):
 
     def log_integral(self, z: Tensor) -> Tensor:
         c = self.coefficients(z)
-        largest = c.detach().abs().reshape(-1, self.outputs).amax(0).double().numpy()
-        nodes, log_weights = (v.to(z) for v in self._quadrature(largest))
-        at_nodes = torch.tensordot(self._terms(nodes), c.movedim(-1, 0), 1)
+        # Events last, as in `log_shape_at`: (..., components, coefficients, events).
+        rows = c[(None,) * (3 - c.dim())].movedim(-3, -1)
+        largest = rows.detach().abs().amax(-1).flatten(0, -2).amax(0).double().numpy()
+        exact = max(_EXACT, 0.1 * torch.finfo(z.dtype).eps)
+        nodes, log_weights = (v.to(z) for v in self._quadrature(largest, exact))
+        at_nodes = self.terms(nodes) @ rows
         if largest.sum() < _NO_OVERFLOW:
             # The mean of the polynomial is 0: its exponential's is neither small nor, here, large.
-            return torch.log(torch.tensordot(log_weights.exp(), torch.exp(at_nodes), 1))
-        shape = (-1, *(1,) * (z.dim() - 1))
-        return torch.logsumexp(at_nodes + log_weights.reshape(shape), dim=0)
+            result = torch.log(log_weights.exp() @ torch.exp(at_nodes))
+        else:
+            result = torch.logsumexp(at_nodes + log_weights.unsqueeze(-1), dim=-2)
+        return result.movedim(-1, -2).reshape(z.shape[:-1])
 
-    def _quadrature(self, largest: Array) -> tuple[Tensor, Tensor]:
-        """As few nodes as integrate polynomials of such |c_k| to `_EXACT`, the most we have if none
+    def _quadrature(self, largest: Array, exact: float) -> tuple[Tensor, Tensor]:
+        """As few nodes as integrate polynomials of such |c_k| as exactly, the most we have if none
         do; with one parameter.
 
         On the ellipse of Bernstein around [-1, 1] with half axes cosh r and sinh r the real part of
@@ -312,31 +332,26 @@ class ExpPolynomial(Basis):
         k = self._powers[:, 0]
         rise = np.log(2 + 4 * largest @ k**2) + (np.cosh(np.outer(_RADII, k)) - 1) @ largest
         rise -= np.log(-np.expm1(-2 * _RADII))
-        needed = ((rise - np.log(_EXACT)) / (2 * _RADII)).min()
+        needed = ((rise - np.log(exact)) / (2 * _RADII)).min()
         enough = next((n for n in _FEWER if n >= needed), _NODES[1])
         return box_quadrature(1, enough)
 
     def log_shape(self, t: Tensor, z: Tensor) -> Tensor:
         t = t.unsqueeze(-1) if self.parameters == 1 else t
-        return (self.coefficients(z) * self._terms(t)).sum(-1)
+        return (self.coefficients(z) * self.terms(t)).sum(-1)
 
     def log_shape_at(self, t: Tensor, z: Tensor) -> Tensor:
         t = t.unsqueeze(-1) if self.parameters == 1 else t
         # Events last, as the network has them in memory: (..., components, values, events).
         c = self.coefficients(z).movedim(-3, -1)
-        return (self._terms(t) @ c).movedim(-1, -3).mT
-
-    def chebyshev(self, c: Array) -> Array:
-        sizes = [self.degree + 1] * self.parameters
-        terms = self._terms(torch.as_tensor(chebyshev.box_points(sizes))).numpy()
-        return chebyshev.coefficients((terms @ c).reshape(sizes))
+        return (self.terms(t) @ c).movedim(-1, -3).mT
 
     def coefficients(self, z: Tensor) -> Tensor:
         """c_k of every component."""
         limits = self._limits.to(z)
         return limits * tanh(z / limits)
 
-    def _terms(self, t: Tensor) -> Tensor:
+    def terms(self, t: Tensor) -> Tensor:
         """The products of Legendre polynomials at t (..., parameters): (..., outputs)."""
         u = 2 * t - 1
         legendre = [torch.ones_like(u), u]

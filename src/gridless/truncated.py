@@ -88,25 +88,21 @@ def _replace(
     """Moments, I or all three, of the chosen components by quadrature."""
     if not bool(where.any()):
         return
-    chosen = (v.masked_select(where) for v in (mean, width))
-    found = _moments_by_quadrature(*chosen, nodes, len(moments))
+    mean, width = mean.masked_select(where), width.masked_select(where)
+    found = _moments_by_quadrature(mean, width, nodes, len(moments))
     for result, value in zip(moments, found, strict=True):
         result.masked_scatter_(where, value)
 
 
 def _integral_by_erf(mean: Tensor, width: Tensor) -> Tensor:
-    """I, for any width.
-
-    Of a mean inside, erf adds what is on either side of it; of one farther outside than a width,
-    erfc tells how little of the component is in the range.
-    """
+    """I, for any width: within a width of the mean from erf, which keeps the digits of what is next
+    to 0, and beyond from erfc, which keeps those of the tail."""
     low = ((mean - 0.5).abs() - 0.5) / width
-    high = low + 1 / width
-    z_low, z_high = (z.clamp(max=12) * math.sqrt(0.5) for z in (low, high))
-    mass = torch.where(
-        low < 1, torch.erf(z_high) - torch.erf(z_low), torch.erfc(z_low) - torch.erfc(z_high)
-    )
-    return math.sqrt(math.pi / 2) * width * mass * torch.exp(z_low.clamp(min=0) ** 2)
+    z_low, z_high = ((z * math.sqrt(0.5)).clamp(max=9) for z in (low, low + 1 / width))
+    middle = torch.erf(z_high.clamp(max=1)) - torch.erf(z_low.clamp(max=1))
+    tail = torch.erfc(z_low.clamp(min=1)) - torch.erfc(z_high.clamp(min=1))
+    highest = torch.exp(z_low.clamp(min=0) ** 2)
+    return math.sqrt(math.pi / 2) * width * (middle + tail) * highest
 
 
 def _moments_by_erf(mean: Tensor, width: Tensor) -> tuple[Tensor, ...]:
