@@ -86,7 +86,7 @@ class Basis(ABC):
     degree: int
 
     def coefficients(self, z: Tensor) -> Tensor:
-        """What `terms` are multiplied with, (..., number of terms)."""
+        """What `terms` are multiplied with, as many as outputs: (..., outputs)."""
         raise NotImplementedError
 
     def constant(self, z: Tensor) -> Tensor:
@@ -94,7 +94,7 @@ class Basis(ABC):
         return torch.zeros_like(z[..., 0])
 
     def terms(self, t: Tensor) -> Tensor:
-        """The terms of the polynomial at t (..., parameters): (..., number of terms)."""
+        """The terms of the polynomial at t (..., parameters): (..., outputs)."""
         raise NotImplementedError
 
     def chebyshev(self, c: Array) -> Array:
@@ -313,7 +313,7 @@ class ExpPolynomial(Basis):
         at_nodes = self.terms(nodes) @ rows
         if largest.sum() < _NO_OVERFLOW:
             # The mean of the polynomial is 0: its exponential's is neither small nor, here, large.
-            result = torch.log(log_weights.exp() @ torch.exp(at_nodes))
+            result = torch.log(log_weights.exp() @ at_nodes.exp_())
         else:
             result = torch.logsumexp(at_nodes + log_weights.unsqueeze(-1), dim=-2)
         return result.movedim(-1, -2).reshape(z.shape[:-1])
