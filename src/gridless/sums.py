@@ -20,6 +20,8 @@ _BLOCK, _LEAST = 2**18, 256
 # Exponentials of less make float32 very slow, of more than the opposite overflow; and what is small
 # enough for products of some.
 _NEGLIGIBLE, _MODEST = -80.0, 35.0
+# Factors of a product, from which on the logarithm takes next to no time.
+_ENOUGH = 16
 
 
 def sum_log_mixture(
@@ -86,8 +88,8 @@ def _sum_log(sums: Tensor, largest_log: float, weights: Tensor | None) -> Tensor
     """sum_n w_n log of numbers whose logs are of one sign and at most so large."""
     if weights is not None:
         return _weighted(torch.log(sums), weights)
-    size = 2 ** int(math.log2(-_NEGLIGIBLE / largest_log))
+    size = min(int(-_NEGLIGIBLE / largest_log), _ENOUGH)
     whole = sums.shape[-1] // size * size
-    products = sums[..., :whole].reshape(*sums.shape[:-1], -1, size).prod(-1)
+    products = sums[..., :whole].reshape(*sums.shape[:-1], size, -1).prod(-2)
     rest = sums[..., whole:]
     return _weighted(torch.log(products), None) + _weighted(torch.log(rest), None)
