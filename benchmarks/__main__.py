@@ -1,18 +1,20 @@
-"""`make bench`: gridless beside its peers, how its cost grows, and physical floors.
+"""`make bench`: gridless beside its peers, how its cost grows, and its passes over events against
+physical floors.
 
-`python -m benchmarks [peers|growth|floors ...] [--seeds n] [--quick]`; all without a name.
+`python -m benchmarks [peers|growth|passes|floors ...] [--seeds n] [--quick]`; all but floors, which
+peers measure too, without a name.
 """
 
 import argparse
 
 import torch
 
-from benchmarks import growth
+from benchmarks import growth, passes
 from benchmarks.floors import FLOORS, measure_floors
 from benchmarks.peers import program
 from benchmarks.peers.catalogue import NAMES
 
-PARTS = ("peers", "growth", "floors")
+PARTS = ("peers", "growth", "passes", "floors")
 
 
 def main() -> None:
@@ -37,7 +39,7 @@ def main() -> None:
         "--quick", action="store_true", help="small, one seed, without sbi; writes nothing"
     )
     arguments = parser.parse_args()
-    parts = arguments.parts or ["peers", "growth"]
+    parts = arguments.parts or ["peers", "growth", "passes"]
     for part in parts:
         if part not in PARTS:
             parser.error(f"no part {part!r}; there are {', '.join(PARTS)}")
@@ -55,6 +57,8 @@ def main() -> None:
         )
     if "growth" in parts:
         growth.run(arguments.quick)
+    if "passes" in parts:
+        passes.run(arguments.quick)
     if "floors" in parts:
         for name, found in measure_floors(arguments.quick).items():
             print(f"{FLOORS[name]}: {found['million_cpu']:.3g} CPU s per million events")

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gridless import chebyshev
 from gridless.basis import Basis, ExpPolynomial, Gaussian, Logistic, basis_kind, box_quadrature
 from gridless.errors import InputError
 from gridless.grid import Grid
@@ -152,3 +153,48 @@ def test_one_parameter_only():
         Logistic.for_templates(plane, 1_000)
     with pytest.raises(InputError, match="give 1, 2 or 3"):
         Gaussian(parameters=4)
+
+
+@pytest.mark.parametrize("basis", [Gaussian(0.05), ExpPolynomial(3), ExpPolynomial(2, 0.1, 2)])
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_polynomials_are_the_shape(basis, data):
+    z = torch.tensor([data.draw(st.floats(-4, 4)) for _ in range(basis.outputs)]).double()
+    t = torch.rand(7, basis.parameters, generator=torch.Generator().manual_seed(1)).double()
+    found = basis.constant(z) + basis.terms(t) @ basis.coefficients(z)
+    expected = basis.log_shape(t[:, 0] if basis.parameters == 1 else t, z)
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-9)
+    c = basis.chebyshev(basis.coefficients(z).numpy())
+    curve = chebyshev.evaluate(c, t.numpy())
+    shift = (found - basis.constant(z)).numpy() - curve
+    np.testing.assert_allclose(shift, 0, atol=1e-9 * (1 + np.abs(curve).max()))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    degree=st.integers(1, 8),
+    floor=st.sampled_from([0.05, 0.25]),
+    size=st.floats(0.01, 30),
+    seed=st.integers(0, 1000),
+)
+def test_few_nodes_integrate_as_well_as_many(degree, floor, size, seed):
+    basis = ExpPolynomial(degree, floor)
+    random = torch.Generator().manual_seed(seed)
+    z = size * torch.randn(3, 2, degree, generator=random).double()
+    points, log_weights = box_quadrature(1, 400)
+    for values, accuracy, bound in ((z, 1e-10, 1e-10), (z.float(), 1.2e-8, 3e-6)):
+        c = basis.coefficients(values).double()
+        exact = torch.logsumexp(basis.terms(points) @ c.mT + log_weights.unsqueeze(-1), -2)
+        largest = c.abs().amax((0, 1)).numpy()
+        if len(basis._quadrature(largest, accuracy)[0]) < 64:
+            bound *= 1 + largest.sum()
+            found = basis.log_integral(values).double()
+            torch.testing.assert_close(found, exact, rtol=0, atol=bound)
+
+
+def test_smooth_polynomials_need_few_nodes():
+    basis = ExpPolynomial(2)
+    counts = [len(basis._quadrature(np.array([c, c]), 1e-10)[0]) for c in (0.1, 1, 10, 100)]
+    assert counts == sorted(counts)
+    assert counts[0] == 8
+    assert counts[-1] == 64

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from benchmarks import floors, growth
+from benchmarks import floors, growth, passes
 from benchmarks.machine import machine, peak_memory
 from benchmarks.peers import binned, classifier, exact, ours
 from benchmarks.peers.catalogue import PEERS
@@ -177,3 +177,19 @@ def test_growth_page_and_figure(tmp_path):
     assert "| 2 | 2.2 | 0.55 | 1.5 | 0.50 |" in page
     growth.draw(results, tmp_path / "growth.png")
     assert (tmp_path / "growth.png").stat().st_size > 10_000
+
+
+def test_passes_against_their_floor(monkeypatch):
+    monkeypatch.setitem(passes.MODELS, "tiny", {"basis": "gaussian", "components": 2, "epochs": 1})
+    found = passes.measure("tiny", 100)
+    assert found.components == 2
+    assert found.nodes >= 17
+    assert found.floor > 0
+    assert found.spent > 0
+
+
+def test_passes_table():
+    text = passes.table([passes.Pass("two Gaussians", 33, 2, 120.0, 300.0)])
+    assert "| two Gaussians | 33 | 2 | 120 | 300 | 2.5 |" in text
+    page = passes.PAGE.read_text()
+    assert all(f"| {name} |" in page for name in passes.MODELS)

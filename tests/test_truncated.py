@@ -6,8 +6,10 @@ import mpmath as mp
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from gridless.truncated import log_gaussian, log_logistic
+from gridless.truncated import log_gaussian, log_gaussian_integral, log_logistic
 
 WIDTHS = [1e-3, 0.02, 0.3, 1.0, 1.99, 2.01, 30.0, 1e6]
 # How many widths outside the range the mean lies; None is inside.
@@ -87,3 +89,22 @@ def test_second_moment_gradient_by_finite_difference():
     with torch.no_grad():
         rise = log_gaussian(t, mean, width + step) - log_gaussian(t, mean, width - step)
     assert slope.item() == pytest.approx(rise.item() / (2 * step), rel=1e-7)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(-3, 6), st.floats(-3, 3), st.booleans(), st.floats(0, 1))
+def test_integral_without_gradient_agrees_with_mpmath(log_width, log_distance, outside, inside):
+    width = 10**log_width
+    # Inside, or from well next to the range to far from it in units of widths or ranges.
+    mean = -(10**log_distance) * min(width, 1) if outside else inside
+    with mp.workdps(400):
+        m, w = mp.mpf(mean), mp.mpf(width)
+        # The highest point in the range is 1.
+        true = -exact_gaussian(max(m, 0), m, w)
+    args = torch.tensor([mean, width], dtype=torch.float64).unbind()
+    found = log_gaussian_integral(*args)
+    assert abs(found.item() - true) < 1e-9
+    with_gradient = log_gaussian_integral(*(v.clone().requires_grad_() for v in args))
+    assert abs(found.item() - with_gradient.item()) < 1e-9
+    single = log_gaussian_integral(*(v.float() for v in args)).item()
+    assert abs(single - true) < 2e-6 * (1 + (abs(mean) + 1) / width**2) + 1e-5 * (1 + abs(true))

@@ -28,6 +28,10 @@ _LOG_WIDTH = 18.0
 _MANY_TEMPLATES, _MANY_EVENTS = 6, 200_000
 # Gauss-Legendre nodes per parameter: with 1, 2 or 3 parameters.
 _NODES = {1: 64, 2: 24, 3: 12}
+# Fewer of them where they integrate as well: to what accuracy, and radii of ellipses that tell.
+_FEWER, _EXACT, _RADII = (*range(8, 24, 2), *range(24, 64, 8)), 1e-10, np.geomspace(0.02, 3, 60)
+# The exponential of what is smaller is far from overflow in float32.
+_NO_OVERFLOW = 80.0
 
 
 class Basis(ABC):
@@ -75,6 +79,29 @@ class Basis(ABC):
     def log_shape_at(self, t: Tensor, z: Tensor) -> Tensor:
         """`log_shape` of every component at each of the values t: (..., values, components)."""
         return self.log_shape(t.unsqueeze(1), z.unsqueeze(-3))
+
+    polynomial: bool = False
+    """Whether `log_shape` = `constant(z)` + sum_k `coefficients(z)`_k `terms(t)`_k, polynomials of
+    at most `degree`."""
+    degree: int
+
+    def coefficients(self, z: Tensor) -> Tensor:
+        """What `terms` are multiplied with, as many as outputs: (..., outputs)."""
+        raise NotImplementedError
+
+    def constant(self, z: Tensor) -> Tensor:
+        """The part of `log_shape` without t."""
+        return torch.zeros_like(z[..., 0])
+
+    def terms(self, t: Tensor) -> Tensor:
+        """The terms of the polynomial at t (..., parameters): (..., outputs)."""
+        raise NotImplementedError
+
+    def chebyshev(self, c: Array) -> Array:
+        """Chebyshev coefficients, one axis per parameter, of sum_k c_k `terms`_k."""
+        sizes = [self.degree + 1] * self.parameters
+        terms = self.terms(torch.as_tensor(chebyshev.box_points(sizes))).numpy()
+        return chebyshev.coefficients((terms @ c).reshape(sizes))
 
 
 def basis_kind(name: str) -> type[Basis]:
@@ -158,6 +185,7 @@ class Gaussian(_LocationScale):
         super().__init__(floor)
         self.parameters = _check_parameters(parameters)
         self.outputs = 2 * parameters + parameters * (parameters - 1) // 2
+        self.polynomial, self.degree = parameters == 1, 2
 
     @classmethod
     def for_templates(cls, grid: Grid, events: float) -> Basis:  # noqa: ARG003
@@ -197,6 +225,27 @@ class Gaussian(_LocationScale):
             exponent = exponent - 0.5 * (y / width[..., p]) ** 2
         return exponent
 
+    def log_shape_at(self, t: Tensor, z: Tensor) -> Tensor:
+        if self.parameters > 1:
+            return super().log_shape_at(t, z)
+        # Events last, as the network has them in memory: (..., components, values, events).
+        mean, width = (v.movedim(-2, -1).unsqueeze(-2) for v in self.mean_width(z))
+        return gaussian_exponent(t.unsqueeze(-1), mean, width).movedim(-1, -3).mT
+
+    def coefficients(self, z: Tensor) -> Tensor:
+        mean, width = self.mean_width(z)
+        precision = width**-2
+        c = torch.empty_like(z)  # with events last in memory if z has them so
+        c[..., 0], c[..., 1] = (mean - 0.5) * precision, -0.5 * precision
+        return c
+
+    def constant(self, z: Tensor) -> Tensor:
+        return self.log_shape(torch.full_like(z[..., 0], 0.5), z)
+
+    def terms(self, t: Tensor) -> Tensor:
+        """(t - 1/2) and its square, of one parameter: the numbers to add up stay small."""
+        return torch.cat([t - 0.5, (t - 0.5) ** 2], dim=-1)
+
 
 class Logistic(_LocationScale):
     """Logistic density truncated to the range: a Gaussian's shape with exponential tails."""
@@ -217,6 +266,7 @@ class ExpPolynomial(Basis):
     """
 
     name = "exp_polynomial"
+    polynomial = True
 
     def __init__(self, degree: int = 2, floor: float = 0.05, parameters: int = 1) -> None:
         if not 1 <= degree <= 8:
@@ -254,33 +304,54 @@ class ExpPolynomial(Basis):
         return self.log_shape(t, z) - self.log_integral(z)
 
     def log_integral(self, z: Tensor) -> Tensor:
-        nodes, log_weights = (v.to(z) for v in _quadrature(self.parameters))
-        at_nodes = torch.tensordot(self._terms(nodes), self.coefficients(z).movedim(-1, 0), 1)
-        shape = (-1, *(1,) * (z.dim() - 1))
-        return torch.logsumexp(at_nodes + log_weights.reshape(shape), dim=0)
+        c = self.coefficients(z)
+        # Events last, as in `log_shape_at`: (..., components, coefficients, events).
+        rows = c[(None,) * (3 - c.dim())].movedim(-3, -1)
+        largest = rows.detach().abs().amax(-1).flatten(0, -2).amax(0).double().numpy()
+        exact = max(_EXACT, torch.finfo(z.dtype).eps)
+        nodes, log_weights = (v.to(z) for v in self._quadrature(largest, exact))
+        at_nodes = self.terms(nodes) @ rows
+        if largest.sum() < _NO_OVERFLOW:
+            # The mean of the polynomial is 0: its exponential's is neither small nor, here, large.
+            result = torch.log(log_weights.exp() @ at_nodes.exp_())
+        else:
+            result = torch.logsumexp(at_nodes + log_weights.unsqueeze(-1), dim=-2)
+        return result.movedim(-1, -2).reshape(z.shape[:-1])
+
+    def _quadrature(self, largest: Array, exact: float) -> tuple[Tensor, Tensor]:
+        """As few nodes as integrate polynomials of such |c_k| as exactly, the most we have if none
+        do; with one parameter.
+
+        On the ellipse of Bernstein around [-1, 1] with half axes cosh r and sinh r the real part of
+        the polynomial rises by no more than s = sum_k |c_k| (cosh k r - 1), and its slope on
+        [-1, 1] is at most sum_k |c_k| k^2. Gauss-Legendre with n nodes thus errs, relative to the
+        integral, by less than 2 (1 + 2 slope) exp(s - 2 n r) / (1 - exp(-2 r)) for any r.
+        """
+        if self.parameters > 1:
+            return _quadrature(self.parameters)
+        k = self._powers[:, 0]
+        rise = np.log(2 + 4 * largest @ k**2) + (np.cosh(np.outer(_RADII, k)) - 1) @ largest
+        rise -= np.log(-np.expm1(-2 * _RADII))
+        needed = ((rise - np.log(exact)) / (2 * _RADII)).min()
+        enough = next((n for n in _FEWER if n >= needed), _NODES[1])
+        return box_quadrature(1, enough)
 
     def log_shape(self, t: Tensor, z: Tensor) -> Tensor:
         t = t.unsqueeze(-1) if self.parameters == 1 else t
-        return (self.coefficients(z) * self._terms(t)).sum(-1)
+        return (self.coefficients(z) * self.terms(t)).sum(-1)
 
     def log_shape_at(self, t: Tensor, z: Tensor) -> Tensor:
         t = t.unsqueeze(-1) if self.parameters == 1 else t
         # Events last, as the network has them in memory: (..., components, values, events).
         c = self.coefficients(z).movedim(-3, -1)
-        return (self._terms(t) @ c).movedim(-1, -3).mT
-
-    def chebyshev(self, c: Array) -> Array:
-        """Chebyshev coefficients, one axis per parameter, of sum_k c_k P_k."""
-        sizes = [self.degree + 1] * self.parameters
-        terms = self._terms(torch.as_tensor(chebyshev.box_points(sizes))).numpy()
-        return chebyshev.coefficients((terms @ c).reshape(sizes))
+        return (self.terms(t) @ c).movedim(-1, -3).mT
 
     def coefficients(self, z: Tensor) -> Tensor:
         """c_k of every component."""
         limits = self._limits.to(z)
         return limits * tanh(z / limits)
 
-    def _terms(self, t: Tensor) -> Tensor:
+    def terms(self, t: Tensor) -> Tensor:
         """The products of Legendre polynomials at t (..., parameters): (..., outputs)."""
         u = 2 * t - 1
         legendre = [torch.ones_like(u), u]

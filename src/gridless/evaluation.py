@@ -9,12 +9,13 @@ from torch import Tensor
 
 from gridless import chebyshev
 from gridless.arrays import Array
-from gridless.basis import ExpPolynomial
+from gridless.basis import Basis
 from gridless.network import Network, mixture_log_prob_at
 from gridless.objective import log_prob_at
+from gridless.sums import sum_log_mixture
 
 # Densities evaluated at once: large enough to be fast, small enough for the cache of a processor.
-_BLOCK, _LEAST, _MOST = 2**19, 256, 2**14
+_BLOCK, _LEAST, _MOST = 2**19, 256, 2**15
 # Beyond as many events the rounding of float32 is far below their statistical error: networks are
 # then evaluated in it, and only sums are taken in float64.
 SINGLE = 2**16
@@ -38,9 +39,17 @@ def outputs(network: Network, x: Array, factor: bool = True) -> tuple[Tensor, Te
     log_c, z = network(network.standardise(torch.as_tensor(x)).to(dtype))
     if factor or network.members > 1:
         log_c = normalised(network, log_c, z) - math.log(network.members)
-    # Members and components on one axis, with events last in memory as the network has them.
-    log_c = log_c.mT.flatten(0, 1).T
-    return log_c, z.permute(0, 2, 3, 1).flatten(0, 1).permute(2, 0, 1)
+    log_c, z = merged(log_c, z, 1)
+    return log_c[0], z[0]
+
+
+def merged(log_c: Tensor, z: Tensor, groups: int) -> tuple[Tensor, Tensor]:
+    """The components of all members of each group on one axis: (groups, events, components, ...);
+    events stay last in memory."""
+    events = log_c.shape[1]
+    log_c = log_c.mT.reshape(groups, -1, events).mT
+    rows = z.movedim(1, -1).reshape(groups, -1, z.shape[-1], events)
+    return log_c, rows.movedim(-1, 1)
 
 
 def normalised(network: Network, log_c: Tensor, z: Tensor) -> Tensor:
@@ -94,7 +103,7 @@ def log_likelihood(network: Network, x: Array, weights: Array | None) -> Array:
 
     def curve(every: int) -> Function:
         w = None if weights is None else weights[::every]
-        return lambda t: _sum_of_logs(network, x[::every], w, t)
+        return lambda t: _curve(network, x[::every], w, t)
 
     events = len(x)
     every = max(1, events // 1000)
@@ -105,23 +114,36 @@ def log_likelihood(network: Network, x: Array, weights: Array | None) -> Array:
     return approximate_curve(curve, every, network.basis.parameters, probe, confirm)
 
 
-def _sum_of_logs(network: Network, x: Array, weights: Array | None, t: Array) -> Array:
+@torch.no_grad()
+def _curve(network: Network, x: Array, weights: Array | None, t: Array) -> Array:
+    network = at_precision(network, len(x))
+    values = torch.as_tensor(t, dtype=network.weights[0].dtype)
     total = torch.zeros(len(t), dtype=torch.float64)
-    for part, log_p in log_density(network, x, t, factor=False):
-        total += _weighted_sum(log_p, None if weights is None else weights[part])
+    per_event = 1 if network.basis.polynomial else len(t) * network.members * network.components
+    for part in _chunks(len(x), per_event):
+        log_c, z = outputs(network, x[part], factor=False)
+        given = None if weights is None else torch.as_tensor(weights[part])
+        total += sum_of_logs(network, log_c, z, values, given)
     return total.numpy()
 
 
-def polynomial_basis(network: Network, members: int | None = None) -> ExpPolynomial | None:
+def sum_of_logs(
+    network: Network, log_c: Tensor, z: Tensor, t: Tensor, weights: Tensor | None = None
+) -> Tensor:
+    """sum_i w_i log p(t_j | x_i) of a network's outputs, in float64."""
+    if network.normalised:
+        log_c = log_c - network.basis.log_integral(z)
+    return sum_log_mixture(network.basis, log_c, z, t, weights)
+
+
+def polynomial_basis(network: Network, members: int | None = None) -> Basis | None:
     """The basis, if log p(t | x) of that many members (or all) is a polynomial in t, up to a term
     without t."""
     terms = (members or network.members) * network.components
-    return network.basis if terms == 1 and isinstance(network.basis, ExpPolynomial) else None
+    return network.basis if terms == 1 and network.basis.polynomial else None
 
 
-def event_polynomials(
-    network: Network, basis: ExpPolynomial, x: Array
-) -> Iterator[tuple[slice, Tensor]]:
+def event_polynomials(network: Network, basis: Basis, x: Array) -> Iterator[tuple[slice, Tensor]]:
     """Of each event the coefficients, (events, outputs), of the basis' polynomials."""
     network = at_precision(network, len(x))
     for part in _chunks(len(x), 1):

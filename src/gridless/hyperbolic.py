@@ -11,7 +11,7 @@ class _Tanh(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, a: Tensor) -> Tensor:
-        h = torch.sigmoid(2 * a).mul_(2).sub_(1)
+        h = (2 * a).sigmoid_().mul_(2).sub_(1)
         ctx.save_for_backward(h)
         return h
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gridless import chebyshev, ranks
 from gridless.arrays import Array
-from gridless.evaluation import SINGLE, normalised, polynomial_basis
+from gridless.evaluation import SINGLE, merged, normalised, polynomial_basis, sum_of_logs
 from gridless.network import Network
 from gridless.newton import event_gradients, flatten, gradient, restore
 from gridless.objective import Flatness, log_prob_at
@@ -192,7 +192,7 @@ def _member_density(network: Network, x: Tensor, t: Tensor) -> Tensor:
 def _log_likelihoods(
     network: Network, x: Tensor, weights: Tensor, groups: int, shape: tuple[int, ...]
 ) -> Array:
-    """sum_i w_i log p(t | x_i), averaged over the members of each group, as Chebyshev
+    """sum_i w_i log p(t | x_i), p averaged over the members of each group, as Chebyshev
     coefficients (groups, ...) up to constants; on `shape` points where it is no polynomial."""
     basis = polynomial_basis(network, network.members // groups)
     if basis is not None:
@@ -203,10 +203,9 @@ def _log_likelihoods(
     values = torch.zeros(groups, len(t), dtype=torch.float64)
     for part in _parts(len(x), network.members * len(t)):
         log_c, z = network(x[part])
-        log_p = log_prob_at(network, normalised(network, log_c, z), z, t)
-        log_p = log_p.reshape(groups, -1, *log_p.shape[1:])
-        mean = torch.logsumexp(log_p, 1) - float(np.log(log_p.shape[1]))
-        values += torch.einsum("n,gnj->gj", weights[part], mean.double())
+        if network.members > groups:
+            log_c = normalised(network, log_c, z)
+        values += sum_of_logs(network, *merged(log_c, z, groups), t, weights[part])
     rows = values.numpy().reshape(groups, *shape)
     return np.array([chebyshev.coefficients(v) for v in rows])
 

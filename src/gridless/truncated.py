@@ -6,6 +6,7 @@ epochs, and for events that say nothing about theta. The forms here lose no digi
 """
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-# 32 points integrate exp(-y) over [0, 40] and exp(-y^2 / 2) over [-9, 9] to 1e-10.
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
+# 32 points integrate exp(-y) over [0, 40] and exp(-y^2 / 2) over [-9, 9] to 1e-10; so do 10 over
+# [0, 8], where components wider than two ranges are flatter than that.
+_MANY, _FEW, _GENTLE = 32, 10, 8
 
 
 def log_gaussian(t: Tensor, mean: Tensor, width: Tensor) -> Tensor:
@@ -53,14 +55,19 @@ class _LogIntegral(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, mean: Tensor, width: Tensor) -> Tensor:
-        # Erf is exact and fast while the component overlaps the range and is not much wider.
-        easy = (width < 2) & (0.5 - (mean - 0.5).abs() > -4 * width)
-        moments = _moments_by_erf(mean, width, any(ctx.needs_input_grad))
-        if not bool(easy.all()):
-            hard = ~easy
-            by_quadrature = _moments_by_quadrature(mean[hard], width[hard])
-            for result, value in zip(moments, by_quadrature, strict=False):
-                result[hard] = value
+        outside = (mean - 0.5).abs() - 0.5
+        if not any(ctx.needs_input_grad):
+            # Digits are lost with the distance from the range, in ranges and in widths.
+            hard = outside > 4 * width.clamp(max=1)
+            integral = _integral_by_erf(mean, width)
+            _replace((integral,), hard, mean, width, _MANY)
+            return torch.log(integral)
+        # Moments lose them with the width as well.
+        wide = width >= 2
+        steep = outside > torch.where(wide, _GENTLE * width**2, 4 * width)
+        moments = _moments_by_erf(mean, width)
+        _replace(moments, wide & ~steep, mean, width, _FEW)
+        _replace(moments, steep, mean, width, _MANY)
         integral, *others = moments
         ctx.save_for_backward(mean, width, *others)
         return torch.log(integral)
@@ -75,9 +82,31 @@ class _LogIntegral(torch.autograd.Function):
         return grads[0] * by_mean, grads[0] * by_width
 
 
-def _moments_by_erf(mean: Tensor, width: Tensor, all_of_them: bool) -> tuple[Tensor, ...]:
-    """I and, if all are wanted, E[d] and E[d^2], from the error function, mirrored to have the mean
-    in the lower half."""
+def _replace(
+    moments: tuple[Tensor, ...], where: Tensor, mean: Tensor, width: Tensor, nodes: int
+) -> None:
+    """Moments, I or all three, of the chosen components by quadrature."""
+    if not bool(where.any()):
+        return
+    mean, width = mean.masked_select(where), width.masked_select(where)
+    found = _moments_by_quadrature(mean, width, nodes, len(moments))
+    for result, value in zip(moments, found, strict=True):
+        result.masked_scatter_(where, value)
+
+
+def _integral_by_erf(mean: Tensor, width: Tensor) -> Tensor:
+    """I, for any width: within a width of the mean from erf, which keeps the digits of what is next
+    to 0, and beyond from erfc, which keeps those of the tail."""
+    low = ((mean - 0.5).abs() - 0.5) / width
+    z_low, z_high = ((z * math.sqrt(0.5)).clamp(max=9) for z in (low, low + 1 / width))
+    middle = torch.erf(z_high.clamp(max=1)) - torch.erf(z_low.clamp(max=1))
+    tail = torch.erfc(z_low.clamp(min=1)) - torch.erfc(z_high.clamp(min=1))
+    highest = torch.exp(z_low.clamp(min=0) ** 2)
+    return math.sqrt(math.pi / 2) * width * (middle + tail) * highest
+
+
+def _moments_by_erf(mean: Tensor, width: Tensor) -> tuple[Tensor, ...]:
+    """I, E[d] and E[d^2] from the error function, mirrored to have the mean in the lower half."""
     mirrored = mean > 0.5
     mean = 0.5 - (mean - 0.5).abs()
     steep = 1 / width
@@ -86,8 +115,6 @@ def _moments_by_erf(mean: Tensor, width: Tensor, all_of_them: bool) -> tuple[Ten
     scale = math.sqrt(math.pi / 2)
     mass = scale * (torch.erfc(z_low * math.sqrt(0.5)) - torch.erfc(z_high * math.sqrt(0.5)))
     integral = width * mass * torch.exp(0.5 * z_low.clamp(min=0) ** 2)
-    if not all_of_them:
-        return (integral,)
     edge_low, edge_high = torch.exp(-0.5 * z_low**2), torch.exp(-0.5 * z_high**2)
     outside = mean.clamp(max=0)
     # Moments about the mean, then about the nearest point of the range.
@@ -98,23 +125,33 @@ def _moments_by_erf(mean: Tensor, width: Tensor, all_of_them: bool) -> tuple[Ten
     return integral, torch.where(mirrored, -first, first), second
 
 
-def _moments_by_quadrature(mean: Tensor, width: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """I, E[d] and E[d^2] by Gauss-Legendre on the part of the range where e(t) > -40."""
-    nodes = torch.as_tensor(_NODES, dtype=mean.dtype, device=mean.device)
-    weights = torch.as_tensor(_WEIGHTS, dtype=mean.dtype, device=mean.device)
+@cache
+def _rule(nodes: int) -> tuple[Tensor, Tensor]:
+    """Points and weights of Gauss-Legendre on [-1, 1], as columns."""
+    points, weights = np.polynomial.legendre.leggauss(nodes)
+    return torch.as_tensor(points).unsqueeze(-1), torch.as_tensor(weights).unsqueeze(-1)
+
+
+def _moments_by_quadrature(
+    mean: Tensor, width: Tensor, nodes: int, count: int
+) -> tuple[Tensor, ...]:
+    """The first `count` of I, E[d] and E[d^2] by Gauss-Legendre on the part of the range where
+    e(t) > -40, for a vector of components."""
+    points, weights = (v.to(mean) for v in _rule(nodes))
     nearest = mean.clamp(0, 1)
     # How far from the nearest point e(t) stays above -40: 40 / a from outside, 9 widths at most.
     slope = (nearest - mean).abs() / width
     reach = width * (40 / slope.clamp(min=1e-6)).clamp(max=9)
     low, high = torch.maximum(-reach, -nearest), torch.minimum(reach, 1 - nearest)
     half = 0.5 * (high - low)
-    d = half.unsqueeze(-1) * (nodes + 1) + low.unsqueeze(-1)
-    scaled = d / width.unsqueeze(-1)
-    offset = ((nearest - mean) / width).unsqueeze(-1)
-    density = weights * torch.exp(-scaled * (0.5 * scaled + offset))
-    mass = density.sum(-1)
-    first, second = (density * d).sum(-1) / mass, (density * d**2).sum(-1) / mass
-    return half * mass, first, second
+    d = half * (points + 1) + low
+    scaled = d / width
+    density = weights * torch.exp(-scaled * (0.5 * scaled + (nearest - mean) / width))
+    mass = density.sum(0)
+    moments = (half * mass,)
+    if count == 1:
+        return moments
+    return *moments, (density * d).sum(0) / mass, (density * d**2).sum(0) / mass
 
 
 def log_logistic(t: Tensor, mean: Tensor, width: Tensor) -> Tensor:
