@@ -307,7 +307,7 @@ class ExpPolynomial(Basis):
         c = self.coefficients(z)
         # Events last, as in `log_shape_at`: (..., components, coefficients, events).
         rows = c[(None,) * (3 - c.dim())].movedim(-3, -1)
-        largest = rows.detach().abs().amax(-1).flatten(0, -2).amax(0).double().numpy()
+        largest = rows.detach().abs().amax(-1).flatten(0, -2).amax(0).cpu().double().numpy()
         exact = max(_EXACT, torch.finfo(z.dtype).eps)
         nodes, log_weights = (v.to(z) for v in self._quadrature(largest, exact))
         at_nodes = self.terms(nodes) @ rows
