@@ -50,8 +50,8 @@ PEERS: dict[str, tuple[Peer, ...]] = {
         _classifier(epochs=8, batch=512, rate=0.01),
         Peer("binned", "50 bins, parabola each, iminuit", "binned", {"degree": 2}),
         _sbi("nle", "NLE", 1),
-        _sbi("npe-1", "NPE", 1),
-        _sbi("npe", "NPE", 10),
+        _sbi("npe-1", "NPE", 1, 2),
+        _sbi("npe", "NPE", 10, 2),
     ),
     "two": (
         Peer("exact", "exact likelihood", "exact", {"problem": "two"}, 1),
