@@ -108,7 +108,8 @@ def train_and_judge(
     done = subprocess.run(
         [python, "-m", "benchmarks.peers.runner", task, folder],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}", "OMP_NUM_THREADS": "1"},
+        env=os.environ
+        | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
     )

@@ -26,10 +26,11 @@ from gridless.truncated import gaussian_exponent, log_gaussian_integral, log_log
 _LOG_WIDTH = 18.0
 # From here on the finer structure of a posterior is worth its noise.
 _MANY_TEMPLATES, _MANY_EVENTS = 6, 200_000
-# Gauss-Legendre nodes per parameter: with 1, 2 or 3 parameters.
-_NODES = {1: 64, 2: 24, 3: 12}
-# Fewer of them where they integrate as well: to what accuracy, and radii of ellipses that tell.
-_FEWER, _EXACT, _RADII = (*range(8, 24, 2), *range(24, 64, 8)), 1e-10, np.geomspace(0.02, 3, 60)
+# Gauss-Legendre nodes per parameter, with 2 or 3 parameters.
+_NODES = {2: 24, 3: 12}
+# With one parameter, as many as it takes: to what accuracy, and radii of ellipses that tell.
+_CHOICE = (*range(8, 24, 2), *range(24, 64, 8), 64, 96, 128, 192)
+_EXACT, _RADII = 1e-10, np.geomspace(0.02, 3, 60)
 # The exponential of what is smaller is far from overflow in float32.
 _NO_OVERFLOW = 80.0
 
@@ -134,7 +135,7 @@ def _quadrature(parameters: int) -> tuple[Tensor, Tensor]:
 
 
 def _check_parameters(parameters: int) -> int:
-    if parameters not in _NODES:
+    if parameters not in (1, *_NODES):
         raise InputError(f"parameters: {parameters}; give 1, 2 or 3")
     return int(parameters)
 
@@ -319,8 +320,8 @@ class ExpPolynomial(Basis):
         return result.movedim(-1, -2).reshape(z.shape[:-1])
 
     def _quadrature(self, largest: Array, exact: float) -> tuple[Tensor, Tensor]:
-        """As few nodes as integrate polynomials of such |c_k| as exactly, the most we have if none
-        do; with one parameter.
+        """As few nodes as integrate the exponential of polynomials of such |c_k| so exactly; for
+        several parameters always the same.
 
         On the ellipse of Bernstein around [-1, 1] with half axes cosh r and sinh r the real part of
         the polynomial rises by no more than s = sum_k |c_k| (cosh k r - 1), and its slope on
@@ -333,8 +334,7 @@ class ExpPolynomial(Basis):
         rise = np.log(2 + 4 * largest @ k**2) + (np.cosh(np.outer(_RADII, k)) - 1) @ largest
         rise -= np.log(-np.expm1(-2 * _RADII))
         needed = ((rise - np.log(exact)) / (2 * _RADII)).min()
-        enough = next((n for n in _FEWER if n >= needed), _NODES[1])
-        return box_quadrature(1, enough)
+        return box_quadrature(1, next((n for n in _CHOICE if n >= needed), _CHOICE[-1]))
 
     def log_shape(self, t: Tensor, z: Tensor) -> Tensor:
         t = t.unsqueeze(-1) if self.parameters == 1 else t
