@@ -1,11 +1,9 @@
 """Coverage by pseudo-experiments, of a model whose answer is known."""
 
-import importlib
 import json
 
 import numpy as np
 import pytest
-import torch
 
 import gridless as gl
 from gridless.toys import OneObservable, TwoParameters
@@ -57,29 +55,6 @@ def test_results_add_up_and_go_on(good):
     assert str(again) == str(whole)
     with pytest.raises(gl.InputError, match="does not add"):
         whole + gl.coverage(good, pools, toys=10, events=100)
-
-
-def test_experiments_that_share_random_numbers_are_as_good_as_independent(monkeypatch):
-    """2,000 experiments of 200 batches of ten: their sums have the variance and the lack of
-    correlation of draws with replacement, also between those of the same numbers; and so has the
-    mean over all of them, in 40 repetitions."""
-    coverage = importlib.import_module("gridless.coverage")
-    monkeypatch.setattr(coverage, "_BATCH", 10)
-    pool, events = 1_000, 100
-    f = torch.as_tensor(np.random.default_rng(1).exponential(size=(pool, 1))).float()
-    f = torch.sort(f - f.mean(), dim=0).values
-    expected = float((f**2).mean()) * events
-    means = []
-    for seed in range(40):
-        rows = list(coverage._draw(f, None, range(2_000), events, (seed, 0)))
-        sums = torch.cat(rows).double().squeeze(1).numpy()
-        assert np.mean(sums**2) == pytest.approx(expected, rel=0.2)
-        # Row g of the eight batches that share numbers, against one another.
-        groups = sums.reshape(-1, coverage._TURNS, 10)
-        shared = np.mean(groups.sum(1) ** 2) / coverage._TURNS
-        assert shared == pytest.approx(expected, rel=0.5)
-        means.append(sums.mean())
-    assert np.std(means) == pytest.approx((expected / 2_000) ** 0.5, rel=0.35)
 
 
 def test_one_experiment_is_the_likelihood_of_its_events(good):

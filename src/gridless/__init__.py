@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from gridless.basis import Basis, ExpPolynomial, Gaussian, Logistic
+from gridless.bootstrap import Bootstrap, bootstrap
 from gridless.closure import Closure, closure
 from gridless.coverage import Coverage, coverage
 from gridless.errors import GridlessWarning, InputError
@@ -23,6 +24,7 @@ __version__ = version("gridless")
 
 __all__ = [
     "Basis",
+    "Bootstrap",
     "Closure",
     "Coverage",
     "Estimate",
@@ -37,6 +39,7 @@ __all__ = [
     "Posterior",
     "Sample",
     "Templates",
+    "bootstrap",
     "closure",
     "coverage",
     "fit",
