@@ -58,18 +58,19 @@ def estimates(model: Model, draws: Draws, numbers: range) -> tuple[Array, Array]
 def _likelihoods(model: Model, draws: Draws, numbers: range) -> Iterator[Array]:
     """Likelihoods of pseudo-experiments, as Chebyshev coefficients."""
     vectors, matrix = _event_vectors(model, draws.x)
-    w = torch.ones(len(vectors)) if draws.weights is None else torch.as_tensor(draws.weights)
-    # The last number of a vector is the event's weight.
-    vectors = torch.cat([vectors if draws.weights is None else vectors * w[:, None], w[:, None]], 1)
+    if draws.weights is not None:
+        # A further number of the vector is the event's weight.
+        w = torch.as_tensor(draws.weights)[:, None]
+        vectors = torch.cat([w * vectors, w], dim=1)
     # Sums of what is left after the mean stay small, and exact enough in float32.
     mean = vectors.mean(0, dtype=torch.float64)
     vectors = (vectors - mean).float()
     for sums, sizes in draw(vectors, draws, numbers):
         total = (sums.double() + sizes[:, None] * mean).numpy()
-        curves = -np.tensordot(total[:, :-1], matrix, 1)
+        curves = -np.tensordot(total[:, : len(matrix)], matrix, 1)
         if model.prior == "divide":
-            log_q = np.multiply.outer(total[:, -1], model.implied_prior.log_q)
-            curves = chebyshev.add(curves, log_q)
+            weight = sizes.numpy() if draws.weights is None else total[:, -1]
+            curves = chebyshev.add(curves, np.multiply.outer(weight, model.implied_prior.log_q))
         yield curves
 
 
