@@ -188,6 +188,11 @@ def test_passes_against_their_floor(monkeypatch):
     assert found.spent > 0
 
 
+def test_pseudo_experiments_in_passes():
+    assert passes.experiments(100_000, 100) > 0
+    assert "| 100,000 | 8.2 |" in passes.experiments_table({100_000: 8.2})
+
+
 def test_passes_table():
     text = passes.table([passes.Pass("two Gaussians", 33, 2, 120.0, 300.0)])
     assert "| two Gaussians | 33 | 2 | 120 | 300 | 2.5 |" in text
