@@ -153,11 +153,15 @@ def main() -> None:
         check.__name__: check for check in (unequal, ten, two_parameters, weights, small)
     }
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("checks", nargs="*", choices=list(checks), default=list(checks))
+    names = ", ".join(checks)
+    parser.add_argument("checks", nargs="*", metavar="check", help=f"some of {names}; or all")
     parser.add_argument("--first", type=int, default=500, help="first seed")
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
     for name in arguments.checks:
+        if name not in checks:
+            parser.error(f"no check {name!r}; there are {names}")
+    torch.set_num_threads(1)
+    for name in arguments.checks or checks:
         checks[name](arguments.first)
 
 
