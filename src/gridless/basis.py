@@ -82,8 +82,8 @@ class Basis(ABC):
         return self.log_shape(t.unsqueeze(1), z.unsqueeze(-3))
 
     polynomial: bool = False
-    """Whether `log_shape` = `constant(z)` + sum_k `coefficients(z)`_k `terms(t)`_k, polynomials of
-    at most `degree`."""
+    """Whether `log_shape` is `constant` plus the sum of `coefficients` times `terms`, which are
+    polynomials of at most `degree`."""
     degree: int
 
     def coefficients(self, z: Tensor) -> Tensor:
@@ -99,7 +99,7 @@ class Basis(ABC):
         raise NotImplementedError
 
     def chebyshev(self, c: Array) -> Array:
-        """Chebyshev coefficients, one axis per parameter, of sum_k c_k `terms`_k."""
+        """Chebyshev coefficients, one axis per parameter, of the sum of c times `terms`."""
         sizes = [self.degree + 1] * self.parameters
         terms = self.terms(torch.as_tensor(chebyshev.box_points(sizes))).numpy()
         return chebyshev.coefficients((terms @ c).reshape(sizes))
