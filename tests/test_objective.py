@@ -21,8 +21,8 @@ from gridless.objective import (
 GRID = torch.tensor([[0.1], [0.5], [0.9]])
 
 
-def make_network(members=2, templates=None, log_share=None):
-    network = Network(1, Gaussian(), 1, (3,), "tanh", members, templates, log_share)
+def make_network(members=2, templates=None, log_share=None, components=1):
+    network = Network(1, Gaussian(), components, (3,), "tanh", members, templates, log_share)
     network.initialise(torch.Generator().manual_seed(2))
     return network
 
@@ -61,12 +61,24 @@ def test_flat_posteriors_cost_nothing(batch):
 def test_template_cost_ignores_a_factor_of_x(batch):
     """Scaling p(theta | x) by any function of x leaves it, since it normalises over templates."""
     x, template, weights = batch
-    network = make_network(1, GRID, torch.log(torch.tensor([0.2, 0.5, 0.3])))
+    network = make_network(1, GRID, torch.log(torch.tensor([0.2, 0.5, 0.3])), components=2)
     log_c, z = network(x)
     shift = torch.randn(1, 40, 1)
     plain = template_cost(network, log_c, z, template, weights)
     shifted = template_cost(network, log_c + shift, z, template, weights)
     torch.testing.assert_close(plain, shifted)
+
+
+@pytest.mark.parametrize("components", [1, 2])
+def test_the_gradient_of_the_template_cost(batch, components):
+    """Its own gradient against differences, with weights of either sign."""
+    x, template, weights = batch
+    network = make_network(2, GRID, torch.log(torch.tensor([0.2, 0.5, 0.3])), components).double()
+    log_c, z = (v.detach()[:, :8].requires_grad_() for v in network(x.double()))
+    signed = weights.double()[:, :8] - 0.3
+    assert torch.autograd.gradcheck(
+        lambda a, b: template_cost(network, a, b, template[:8], signed), (log_c, z)
+    )
 
 
 def test_template_cost_weighs_templates_by_their_share(batch):

@@ -275,8 +275,8 @@ class Trainer:
         if old.shape[1] > LARGEST_TO_POLISH:
             return []
         before = self.mean_cost(self.validation) + strength * self.spread(flatness)
-        for events, bent, steps in _NEWTON:
-            self.newton(self.events[slice(0, events)], bent, steps, flatness, strength)
+        for events, some, steps in _NEWTON:
+            self.newton(self.events[slice(0, events)], some, steps, flatness, strength)
         training, validation = (self.mean_cost(e) for e in (self.events, self.validation))
         s = self.spread(flatness)
         keep = validation + strength * s < before + (2 / self.validation.effective).float()
@@ -295,9 +295,9 @@ class Trainer:
         ]
 
     def newton(
-        self, events: Events, bent: int, steps: int, flatness: Flatness | None, strength: Tensor
+        self, events: Events, some: int, steps: int, flatness: Flatness | None, strength: Tensor
     ) -> None:
-        """Newton steps on the given events, with the curvature of `bent` of them."""
+        """Newton steps on the given events, with the curvature of `some` of them."""
         network, ridge = self.network, self.ridge_vector()
 
         def objective() -> tuple[Tensor, Tensor]:
@@ -311,7 +311,7 @@ class Trainer:
             return value, slope
 
         def curvature() -> Tensor:
-            matrix = self.fisher(events[slice(0, bent)])
+            matrix = self.fisher(events[slice(0, some)])
             matrix += torch.diag_embed(ridge)
             if flatness is not None:
                 matrix += strength[:, None, None] * flatness.curvature(network)
