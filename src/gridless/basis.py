@@ -81,28 +81,41 @@ class Basis(ABC):
         """`log_shape` of every component at each of the values t: (..., values, components)."""
         return self.log_shape(t.unsqueeze(1), z.unsqueeze(-3))
 
-    polynomial: bool = False
-    """Whether `log_shape` is `constant` plus the sum of `coefficients` times `terms`, which are
-    polynomials of at most `degree`."""
-    degree: int
 
+class Polynomial(Basis):
+    """A basis whose `log_shape` is a polynomial in t: `constant` plus the sum of `coefficients`
+    times `terms`. Sums over events are then sums of coefficients."""
+
+    degree: int
+    """The highest power of a parameter."""
+
+    @property
+    def polynomial(self) -> bool:
+        """Whether it is one with these options."""
+        return True
+
+    @abstractmethod
     def coefficients(self, z: Tensor) -> Tensor:
         """What `terms` are multiplied with, as many as outputs: (..., outputs)."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def terms(self, t: Tensor) -> Tensor:
+        """The terms of the polynomial at t (..., parameters): (..., outputs)."""
 
     def constant(self, z: Tensor) -> Tensor:
         """The part of `log_shape` without t."""
         return torch.zeros_like(z[..., 0])
-
-    def terms(self, t: Tensor) -> Tensor:
-        """The terms of the polynomial at t (..., parameters): (..., outputs)."""
-        raise NotImplementedError
 
     def chebyshev(self, c: Array) -> Array:
         """Chebyshev coefficients, one axis per parameter, of the sum of c times `terms`."""
         sizes = [self.degree + 1] * self.parameters
         terms = self.terms(torch.as_tensor(chebyshev.box_points(sizes))).numpy()
         return chebyshev.coefficients((terms @ c).reshape(sizes))
+
+
+def as_polynomial(basis: Basis) -> Polynomial | None:
+    """The basis, if it is a polynomial with its options."""
+    return basis if isinstance(basis, Polynomial) and basis.polynomial else None
 
 
 def basis_kind(name: str) -> type[Basis]:
@@ -173,7 +186,7 @@ class _LocationScale(Basis):
         return self.floor + torch.exp(z.clamp(-_LOG_WIDTH, _LOG_WIDTH))
 
 
-class Gaussian(_LocationScale):
+class Gaussian(_LocationScale, Polynomial):
     """Gaussian truncated to the range; outputs: its mean and the log of its width.
 
     With P parameters: exp(-y^2 / 2), y_p = (d_p + sum_{r<p} a_pr d_r) / width_p, d = t - mean;
@@ -186,7 +199,11 @@ class Gaussian(_LocationScale):
         super().__init__(floor)
         self.parameters = _check_parameters(parameters)
         self.outputs = 2 * parameters + parameters * (parameters - 1) // 2
-        self.polynomial, self.degree = parameters == 1, 2
+        self.degree = 2
+
+    @property
+    def polynomial(self) -> bool:
+        return self.parameters == 1
 
     @classmethod
     def for_templates(cls, grid: Grid, events: float) -> Basis:  # noqa: ARG003
@@ -257,7 +274,7 @@ class Logistic(_LocationScale):
         return log_logistic(t, *self.mean_width(z))
 
 
-class ExpPolynomial(Basis):
+class ExpPolynomial(Polynomial):
     """Exponential of a polynomial: log B = sum_k c_k P_k(2t - 1) - log(integral), k = 1..degree.
 
     P_k are Legendre polynomials (with several parameters their products of total degree k) and
@@ -267,7 +284,6 @@ class ExpPolynomial(Basis):
     """
 
     name = "exp_polynomial"
-    polynomial = True
 
     def __init__(self, degree: int = 2, floor: float = 0.05, parameters: int = 1) -> None:
         if not 1 <= degree <= 8:

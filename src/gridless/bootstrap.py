@@ -7,7 +7,7 @@ import numpy as np
 
 from gridless.arrays import Array, as_weights
 from gridless.errors import InputError
-from gridless.likelihood import LEVEL
+from gridless.likelihood import LEVEL, check_level
 from gridless.model import Model
 from gridless.parallel import run
 from gridless.resampling import BATCH, TURNS, Draws, estimates
@@ -42,9 +42,8 @@ class Bootstrap:
 
     def interval(self, level: float = LEVEL) -> Array:
         """Quantiles of the estimates that leave (1 - level) / 2 on either side, (parameters, 2)."""
-        if not 0 < level < 1:
-            raise InputError(f"level: {level}; give a share between 0 and 1, such as 0.68")
-        return np.quantile(self.values, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0).T
+        half = 0.5 * check_level(level)
+        return np.quantile(self.values, [0.5 - half, 0.5 + half], axis=0).T
 
     def __add__(self, other: "Bootstrap") -> "Bootstrap":
         if self.parameters != other.parameters:
@@ -85,7 +84,8 @@ def bootstrap(
     size = BATCH * TURNS
     ends = range(first - first % size + size, first + toys, size)
     pieces = [range(a, b) for a, b in zip([first, *ends], [*ends, first + toys], strict=True)]
-    tasks = [(sent(model, executor), table, given, seed, piece) for piece in pieces]
+    model_sent = sent(model, executor)
+    tasks = [(model_sent, table, given, seed, piece) for piece in pieces]
     values = np.concatenate(run(_some, tasks, executor, "bootstrap"))
     return Bootstrap(values, model.grid.parameters)
 

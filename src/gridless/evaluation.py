@@ -9,7 +9,7 @@ from torch import Tensor
 
 from gridless import chebyshev
 from gridless.arrays import Array
-from gridless.basis import Basis
+from gridless.basis import Polynomial, as_polynomial
 from gridless.network import Network, mixture_log_prob_at
 from gridless.objective import log_prob_at
 from gridless.sums import sum_log_mixture
@@ -119,7 +119,8 @@ def _curve(network: Network, x: Array, weights: Array | None, t: Array) -> Array
     network = at_precision(network, len(x))
     values = torch.as_tensor(t, dtype=network.weights[0].dtype)
     total = torch.zeros(len(t), dtype=torch.float64)
-    per_event = 1 if network.basis.polynomial else len(t) * network.members * network.components
+    smooth = as_polynomial(network.basis) is not None
+    per_event = 1 if smooth else len(t) * network.members * network.components
     for part in _chunks(len(x), per_event):
         log_c, z = outputs(network, x[part], factor=False)
         given = None if weights is None else torch.as_tensor(weights[part])
@@ -136,14 +137,16 @@ def sum_of_logs(
     return sum_log_mixture(network.basis, log_c, z, t, weights)
 
 
-def polynomial_basis(network: Network, members: int | None = None) -> Basis | None:
+def polynomial_basis(network: Network, members: int | None = None) -> Polynomial | None:
     """The basis, if log p(t | x) of that many members (or all) is a polynomial in t, up to a term
     without t."""
     terms = (members or network.members) * network.components
-    return network.basis if terms == 1 and network.basis.polynomial else None
+    return as_polynomial(network.basis) if terms == 1 else None
 
 
-def event_polynomials(network: Network, basis: Basis, x: Array) -> Iterator[tuple[slice, Tensor]]:
+def event_polynomials(
+    network: Network, basis: Polynomial, x: Array
+) -> Iterator[tuple[slice, Tensor]]:
     """Of each event the coefficients, (events, outputs), of the basis' polynomials."""
     network = at_precision(network, len(x))
     for part in _chunks(len(x), 1):

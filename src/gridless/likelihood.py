@@ -220,7 +220,7 @@ class Likelihood(Cost):  # type: ignore[misc]  # iminuit's Cost is untyped
         The ends are where the likelihood has risen by half the chi-square quantile of one degree of
         freedom: by 1.92 for level 0.95.
         """
-        ends, _ = self._intervals(self._best(), _check_level(level))
+        ends, _ = self._intervals(self._best(), check_level(level))
         theta = self.grid.from_unit(ends.T).T
         return (float(theta[0, 0]), float(theta[0, 1])) if len(theta) == 1 else theta
 
@@ -239,7 +239,7 @@ class Likelihood(Cost):  # type: ignore[misc]  # iminuit's Cost is untyped
         if not np.isfinite(shape).all():
             raise InputError("contour: the likelihood has no minimum inside the bounds")
         stretch = np.sqrt(np.linalg.det(shape) / np.linalg.det(naive))
-        rise = 0.5 * float(chi2.ppf(_check_level(level), 2)) * stretch
+        rise = 0.5 * float(chi2.ppf(check_level(level), 2)) * stretch
         level_at = minimum.value(self.coefficients, best) + rise
         directions = np.linalg.cholesky(shape)
         curve = []
@@ -340,7 +340,8 @@ def _extrapolation(estimate: Estimate, grid: Grid) -> list[Caveat]:
     return caveats
 
 
-def _check_level(level: float) -> float:
+def check_level(level: float) -> float:
+    """The level itself, if it is one."""
     if not 0 < level < 1:
         raise InputError(f"level: {level}; give a number between 0 and 1, such as 0.95")
     return level

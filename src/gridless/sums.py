@@ -13,7 +13,7 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from gridless.basis import Basis
+from gridless.basis import Basis, as_polynomial
 
 # Numbers evaluated at once: large enough to be fast, small enough for the cache of a processor.
 _BLOCK, _LEAST = 2**18, 256
@@ -32,14 +32,15 @@ def sum_log_mixture(
     `log_c` (..., events, components), `z` (..., events, components, outputs), `t` (values,
     parameters), `weights` (events) in float64.
     """
-    if not basis.polynomial:
+    polynomial = as_polynomial(basis)
+    if polynomial is None:
         at = basis.log_shape_at(t[:, 0] if basis.parameters == 1 else t, z) + log_c.unsqueeze(-2)
         # Events last, as they are in memory: (..., components, values, events).
         first, others = _relative(at.mT.movedim(-3, -1))
         return _weighted(first, weights) + _sum_log_one_plus(others, weights)
-    constant = (log_c + basis.constant(z)).mT.unsqueeze(-2)
-    c = torch.cat([constant, basis.coefficients(z).movedim(-3, -1)], dim=-2)
-    terms = torch.cat([torch.ones_like(t[:, :1]), basis.terms(t)], dim=-1)
+    constant = (log_c + polynomial.constant(z)).mT.unsqueeze(-2)
+    c = torch.cat([constant, polynomial.coefficients(z).movedim(-3, -1)], dim=-2)
+    terms = torch.cat([torch.ones_like(t[:, :1]), polynomial.terms(t)], dim=-1)
     first, others = _relative(c)
     total = _weighted(first, weights) @ terms.double().T
     groups, events = others[..., 0, 0].numel(), others.shape[-1]
