@@ -19,7 +19,7 @@ def run_demo(output: Path, events: int, seed: int, console: Console) -> None:
     toy = TwoObservables()
     console.rule("1  Simulate: ten templates between 0 and 1")
     templates = toy.templates(events, seed)
-    audit = templates.audit(components=2)
+    audit = templates.audit(components=2, objective="template")
     console.print(str(audit), highlight=False)
 
     console.rule("2  Fit: a mixture of two Gaussians from two hidden layers")
