@@ -12,9 +12,9 @@ import torch
 from scipy.stats import chi2, qmc
 
 import gridless as gl
-from gridless.arrays import Array
-from gridless.likelihood import Likelihood
-from gridless.toys import ManyObservables, OneObservable, Toy, TwoObservables, TwoParameters
+from gridless.examples import ManyObservables, OneObservable, Toy, TwoObservables, TwoParameters
+from gridless.likelihood.likelihood import Likelihood
+from gridless.templates.arrays import Array
 
 UNEQUAL = (0, 0.03, 0.08, 0.15, 0.3, 0.5, 0.55, 0.8, 0.95, 1)
 SIZES = tuple(1000 * n for n in (20, 200, 50, 100, 30, 150, 20, 100, 60, 200))

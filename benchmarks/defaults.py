@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 import gridless as gl
-from gridless.arrays import Array
-from gridless.toys import ManyObservables, OneObservable, Toy, TwoObservables
+from gridless.examples import ManyObservables, OneObservable, Toy, TwoObservables
+from gridless.templates.arrays import Array
 
 VALUES = (0.1, 0.3, 0.5, 0.7, 0.9)
 GAUSSIAN = {"basis": "gaussian"}

@@ -10,7 +10,7 @@ import gridless as gl
 from benchmarks.floors import least_cpu
 from benchmarks.machine import describe, machine
 from benchmarks.peers.table import write_page
-from gridless.toys import TwoObservables
+from gridless.examples import TwoObservables
 
 PAGE = Path(__file__).parents[1] / "docs" / "peers.md"
 _SEED, _CHUNK, _ROUNDS = 1, 2**14, 7

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gridless as gl
+from gridless.examples import TwoObservables
 from gridless.parallel import cluster
-from gridless.toys import TwoObservables
 
 WORKERS = (1, 2, 4)
 FILES, EVENTS, SAMPLES, TOYS = 10, 2_000_000, 8, 5_000

@@ -8,7 +8,7 @@ import pytest
 
 from gridless.analysis import TEMPLATE, Analysis, FitOptions, TemplateFile, load_analysis
 from gridless.errors import InputError
-from gridless.expressions import FUNCTIONS
+from gridless.files.expressions import FUNCTIONS
 
 
 def test_the_example_is_valid_and_has_the_defaults_of_fit(tmp_path):

@@ -16,7 +16,7 @@ from benchmarks.peers.runner import draws, points
 from benchmarks.peers.table import page_parts, write_page
 from benchmarks.workers import measure_workers
 
-from gridless.toys import OneObservable
+from gridless.examples import OneObservable
 
 TOY = OneObservable()
 SMALL = Problem("one", "tiny", TOY, 2_000, 2_000)

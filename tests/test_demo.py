@@ -5,7 +5,7 @@ import re
 from click.testing import CliRunner
 
 import gridless as gl
-from gridless.cli import main
+from gridless.cli.main import main
 
 
 def test_demo_measures_what_it_hid(tmp_path):

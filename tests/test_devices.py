@@ -7,15 +7,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import gridless as gl
-from gridless.adam import Adam
-from gridless.basis import ExpPolynomial, Gaussian
+from gridless.density.basis import ExpPolynomial, Gaussian
+from gridless.density.network import Network
 from gridless.devices import find_device
 from gridless.errors import InputError
-from gridless.network import Network
-from gridless.newton import event_gradients
-from gridless.objective import Flatness
-from gridless.toys import OneObservable
-from gridless.training import Events, Trainer
+from gridless.examples import OneObservable
+from gridless.training.adam import Adam
+from gridless.training.newton import event_gradients
+from gridless.training.objectives import Flatness
+from gridless.training.trainer import Events, Trainer
 
 META = torch.device("meta")
 CARDS = [

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import gridless as gl
+from gridless.density.network import Network
+from gridless.examples import OneObservable, TwoObservables
 from gridless.fitting import _folds, _prepare, _samples, _split, input_transformation
-from gridless.network import Network
-from gridless.toys import OneObservable, TwoObservables
 
 QUICK = {"hidden": (3,), "epochs": 2}
 
@@ -74,7 +74,7 @@ def test_named_bases_are_kept_as_wide_as_half_the_spacing(templates):
 
 
 def test_the_degree_grows_with_what_is_there(monkeypatch):
-    monkeypatch.setattr("gridless.basis._MANY_EVENTS", 1_000)
+    monkeypatch.setattr("gridless.density.basis._MANY_EVENTS", 1_000)
     toy, options = OneObservable(), QUICK | {"replicas": 0}
     degrees = {
         "many": toy.templates(120, seed=1),

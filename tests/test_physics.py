@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import gridless as gl
-from gridless.toys import OneObservable, TwoObservables, TwoParameters
+from gridless.examples import OneObservable, TwoObservables, TwoParameters
 
 pytestmark = pytest.mark.slow
 

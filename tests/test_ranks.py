@@ -9,7 +9,7 @@ import torch
 
 import gridless as gl
 from gridless import ranks
-from gridless.toys import OneObservable
+from gridless.examples import OneObservable
 
 TOY = OneObservable()
 

@@ -6,10 +6,10 @@ from iminuit import Minuit
 from scipy.stats import chi2
 
 import gridless as gl
-from gridless import chebyshev
-from gridless.grid import Grid
-from gridless.likelihood import Likelihood
-from gridless.toys import TwoParameters
+from gridless.examples import TwoParameters
+from gridless.likelihood import chebyshev
+from gridless.likelihood.likelihood import Likelihood
+from gridless.templates.grid import Grid
 
 TOY = TwoParameters()
 MATRIX = np.array([[100.0, 40.0, 0.0], [40.0, 64.0, 8.0], [0.0, 8.0, 36.0]])
@@ -144,7 +144,7 @@ def test_likelihoods_and_weights(model):
 
 
 def test_contour_figure(model):
-    from gridless.figures import draw_contours
+    from gridless.report.figures import draw_contours
 
     likelihood = model.likelihood(TOY.sample((0.5, 0.5), 4_000, seed=3))
     (axes,) = draw_contours(likelihood, "t1", "t2", true=(0.5, 0.5)).axes

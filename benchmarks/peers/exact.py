@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.peers.problems import PROBLEMS
-from gridless.toys import Toy
+from gridless.examples import Toy
 
 Array = NDArray[Any]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gridless.toys import OneObservable, Toy, TwoObservables
+from gridless.examples import OneObservable, Toy, TwoObservables
 
 VALUES = tuple(round(0.1 * i, 1) for i in range(1, 10))
 

@@ -2,23 +2,23 @@
 
 from importlib.metadata import version
 
-from gridless.basis import Basis, ExpPolynomial, Gaussian, Logistic
-from gridless.bootstrap import Bootstrap, bootstrap
-from gridless.closure import Closure, closure
-from gridless.coverage import Coverage, coverage
+from gridless.density.basis import Basis, ExpPolynomial, Gaussian, Logistic
 from gridless.errors import GridlessWarning, InputError
-from gridless.estimate import Estimate
+from gridless.files.read_events import Sample, read
+from gridless.files.template_files import read_templates
 from gridless.fitting import fit
-from gridless.grid import grid
-from gridless.likelihood import Likelihood
-from gridless.model import Model
-from gridless.objective import Penalty
-from gridless.posterior import Posterior
-from gridless.reading import Sample, read
-from gridless.saving import load
-from gridless.streaming import read_likelihood
-from gridless.template_files import read_templates
-from gridless.templates import Templates
+from gridless.likelihood.estimate import Estimate
+from gridless.likelihood.likelihood import Likelihood
+from gridless.model.file import load
+from gridless.model.model import Model
+from gridless.model.posterior import Posterior
+from gridless.model.stream import read_likelihood
+from gridless.templates.grid import grid
+from gridless.templates.templates import Templates
+from gridless.training.objectives import Penalty
+from gridless.validation.bootstrap import Bootstrap, bootstrap
+from gridless.validation.closure import Closure, closure
+from gridless.validation.coverage import Coverage, coverage
 
 __version__ = version("gridless")
 

@@ -1,5 +1,5 @@
 """`python -m gridless` is the command line."""
 
-from gridless.cli import main
+from gridless.cli.main import main
 
 main()

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from gridless.closure import closure
-from gridless.figures import draw_closure, draw_likelihood, save_figure
-from gridless.files import write_whole
+from gridless.examples import TwoObservables
+from gridless.files.write import write_whole
 from gridless.fitting import fit
-from gridless.grid import grid
-from gridless.report import Section, render_report
-from gridless.toys import TwoObservables
+from gridless.report.figures import draw_closure, draw_likelihood, save_figure
+from gridless.report.page import Section, render_report
+from gridless.templates.grid import grid
+from gridless.validation.closure import closure
 
 
 def run_demo(output: Path, events: int, seed: int, console: Console) -> None:

@@ -11,20 +11,20 @@ import torch
 from torch import Tensor
 
 from gridless import ranks
-from gridless.arrays import Array
-from gridless.basis import Basis, basis_kind
-from gridless.checkpoint import Checkpoint, fingerprint
+from gridless.density.basis import Basis, basis_kind
+from gridless.density.network import Network
 from gridless.devices import find_device
 from gridless.errors import InputError, check_choice
-from gridless.grid import Grid
-from gridless.model import PRIORS, Model
-from gridless.network import Network
-from gridless.objective import OBJECTIVES, Flatness, Penalty, histogram_density
-from gridless.prior import implied_prior
-from gridless.simulation import replicate
-from gridless.templates import Templates
-from gridless.training import Events, Schedule, Trainer, train
-from gridless.trust import make_cells
+from gridless.model.model import PRIORS, Model
+from gridless.model.prior import implied_prior
+from gridless.model.trust import make_cells
+from gridless.templates.arrays import Array
+from gridless.templates.grid import Grid
+from gridless.templates.templates import Templates
+from gridless.training.checkpoint import Checkpoint, fingerprint
+from gridless.training.objectives import OBJECTIVES, Flatness, Penalty, histogram_density
+from gridless.training.simulation import replicate
+from gridless.training.trainer import Events, Schedule, Trainer, train
 
 # Points of the events that stand for all of them between two anchors of the penalty.
 _REFERENCE = 4096

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gridless.toys import TwoObservables
+from gridless.examples import TwoObservables
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from gridless.arrays import Array
-from gridless.basis import Gaussian
-from gridless.evaluation import outputs
-from gridless.figures import BLUE, GREEN, GREY, ORANGE, RED, style
-from gridless.grid import grid
-from gridless.model import Model
+from gridless.density.basis import Gaussian
+from gridless.examples import OneObservable, TwoObservables
+from gridless.model.evaluation import outputs
+from gridless.model.model import Model
 from gridless.paper.functional_fit import WIDTH, exact_density, implied_prior, log_posterior
-from gridless.toys import OneObservable, TwoObservables
+from gridless.report.figures import BLUE, GREEN, GREY, ORANGE, RED, style
+from gridless.templates.arrays import Array
+from gridless.templates.grid import grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

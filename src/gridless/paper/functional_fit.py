@@ -15,9 +15,9 @@ from scipy.stats import norm
 from torch import Tensor
 from torch.autograd.functional import jacobian
 
-from gridless.arrays import Array
-from gridless.grid import grid
-from gridless.truncated import log_gaussian
+from gridless.density.truncated import log_gaussian
+from gridless.templates.arrays import Array
+from gridless.templates.grid import grid
 
 WIDTH = 4.0
 CONSTRAINED_AT = (0.0, 0.5, 1.0)

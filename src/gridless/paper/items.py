@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gridless.closure import Closure, closure
-from gridless.figures import draw_closure
-from gridless.grid import grid
-from gridless.model import Model
+from gridless.examples import OneObservable, Toy, TwoObservables
+from gridless.model.model import Model
 from gridless.paper import figures
 from gridless.paper.functional_fit import (
     exact_density,
@@ -19,8 +17,10 @@ from gridless.paper.functional_fit import (
 )
 from gridless.paper.workspace import Workspace
 from gridless.progress import progress_bar
-from gridless.report import Section, Statement
-from gridless.toys import OneObservable, Toy, TwoObservables
+from gridless.report.figures import draw_closure
+from gridless.report.page import Section, Statement
+from gridless.templates.grid import grid
+from gridless.validation.closure import Closure, closure
 
 NARROW, BROAD = 0.03, 4.0
 

@@ -10,12 +10,12 @@ from rich.console import Console
 
 from gridless import __version__
 from gridless.errors import InputError
-from gridless.figures import save_figure
-from gridless.files import write_whole
+from gridless.files.write import write_whole
 from gridless.paper.choices import Choices
 from gridless.paper.items import ITEMS
 from gridless.paper.workspace import Workspace
-from gridless.report import Section, render_report
+from gridless.report.figures import save_figure
+from gridless.report.page import Section, render_report
 
 QUICK_NOTICE = (
     "Quick run: fewer trainings, test sets and repetitions than in the full one, so the numbers "

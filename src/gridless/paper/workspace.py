@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from gridless import __version__
-from gridless.files import write_whole
+from gridless.examples import OneObservable, TwoObservables
+from gridless.files.write import write_whole
 from gridless.fitting import fit
-from gridless.model import Model
+from gridless.model.file import load
+from gridless.model.model import Model
 from gridless.paper.choices import Choices
-from gridless.saving import load
-from gridless.templates import Templates
-from gridless.toys import OneObservable, TwoObservables
+from gridless.templates.templates import Templates
 
 
 @dataclass(frozen=True)

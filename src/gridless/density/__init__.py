@@ -1,0 +1,1 @@
+"""Densities p(theta | x): bases, mixtures and the network that gives them."""

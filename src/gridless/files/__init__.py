@@ -1,0 +1,1 @@
+"""Files: events read from and results written to disk. No torch."""

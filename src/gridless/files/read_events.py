@@ -1,0 +1,243 @@
+"""Reading events from files and tables: samples, and streams of blocks."""
+
+import difflib
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gridless.errors import InputError
+from gridless.files.expressions import Column, evaluate, names
+from gridless.files.formats import ALL, Block, Rows, Table, open_file, split_source
+from gridless.files.memory import label, table_in_memory
+from gridless.files.patterns import listed
+from gridless.templates.arrays import Array
+
+# A column that every table has: the number of the row, from 0. `entry % 4 == 0` is every fourth.
+ENTRY = "entry"
+# One name alone, several names, or names with an expression each.
+Columns = str | Sequence[str] | Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Events of one source: `x` (events, observables), weights or None, and where they are from."""
+
+    x: Array
+    weights: Array | None
+    observables: tuple[str, ...]
+    source: str
+    checksum: str | None
+    """SHA-256 of the file; None for a table in memory."""
+
+    @property
+    def events(self) -> int:
+        """How many events passed the selection."""
+        return len(self.x)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What a model keeps of it: source, number of events and checksum."""
+        return {"source": self.source, "events": self.events, "checksum": self.checksum}
+
+    def __repr__(self) -> str:
+        weighted = "" if self.weights is None else " weighted"
+        return (
+            f"Sample: {self.events:,}{weighted} events from {self.source}, "
+            f"observables {', '.join(self.observables)}"
+        )
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted of each source: names with their expressions, weight and selection."""
+
+    columns: dict[str, str]
+    weight: str | None
+    selection: str | None
+
+
+def read(
+    source: Any, columns: Columns, weight: str | None = None, selection: str | None = None
+) -> Sample:
+    """The events of a file (`top.root:events`, `top.parquet`) or of a table in memory.
+
+    Parameters
+    ----------
+    source
+        A path, with `:name` of the tree, RNTuple, group or compound dataset where a ROOT or HDF5
+        file holds several; or a data frame, an awkward array of records, a mapping of arrays.
+    columns
+        Column names or expressions of columns (`m_jjb / m_jj`); or a mapping of names to those.
+    weight
+        Expression for the weight of an event.
+    selection
+        Expression that is true for the events to keep (`(pt > 30) & (abs(eta) < 2.5)`). `entry` is
+        the number of the row in its file, so that `entry % 4 == 0` keeps every fourth.
+    """
+    request = make_request(columns, weight, selection)
+    blocks = list(stream(source, request, 200_000))
+    return Sample(
+        x=np.concatenate([x for x, _ in blocks]),
+        weights=None if weight is None else np.concatenate([w for _, w in blocks if w is not None]),
+        observables=tuple(request.columns),
+        source=label(source),
+        checksum=checksum(source),
+    )
+
+
+def chunks(
+    source: Any,
+    columns: Columns,
+    weight: str | None = None,
+    selection: str | None = None,
+    size: int = 200_000,
+) -> Iterator[tuple[Array, Array | None]]:
+    """Blocks of `x` and weights from at most `size` rows each, for files larger than memory."""
+    if size < 1:
+        raise InputError(f"size: {size}; give at least 1 row per block")
+    request = make_request(columns, weight, selection)
+    with open_table(
+        source
+    ) as table:  # Now, so that mistakes show before the first block is asked for.
+        needed_columns(source, table, request)
+    return stream(source, request, size)
+
+
+def pieces(source: Any, request: Request, size: int) -> list[Rows]:
+    """Ranges of rows, of about `size` each, in which a source can be read independently."""
+    with open_table(source) as table:
+        needed_columns(source, table, request)
+        return table.pieces(size)
+
+
+def make_request(columns: Columns, weight: str | None, selection: str | None) -> Request:
+    """What is wanted, of columns by their names or expressions."""
+    if not isinstance(columns, Mapping):
+        listed = [columns] if isinstance(columns, str) else list(columns)
+        if len(set(listed)) < len(listed):
+            raise InputError(f"columns: {', '.join(listed)} repeat; give each once")
+        columns = {column: column for column in listed}
+    if not columns:
+        raise InputError("columns: none; give at least one column or expression")
+    return Request(dict(columns), weight, selection)
+
+
+def stream(
+    source: Any, request: Request, size: int, rows: Rows = ALL
+) -> Iterator[tuple[Array, Array | None]]:
+    """Blocks of x and weights of some `rows`, one of the `pieces` of the source, or of all."""
+    seen = kept = 0
+    with open_table(source) as table:
+        needed = needed_columns(source, table, request)
+        for block in table.blocks(needed, size, rows):
+            x, weights = _compute(source, block, request, rows[0] + seen)
+            seen += len(block[needed[0]])
+            kept += len(x)
+            if len(x):
+                yield x, weights
+    if rows != ALL:
+        return  # A piece of a file may be empty.
+    if seen == 0:
+        raise InputError(f"{label(source)}: no events in it; give a file with events")
+    if kept == 0:
+        raise InputError(
+            f"{label(source)}: none of its {seen:,} events passes the selection "
+            f"{request.selection!r}; widen it"
+        )
+
+
+def needed_columns(source: Any, table: Table, request: Request) -> list[str]:
+    """The columns to read, all of them there and of numbers."""
+    wanted = [*request.columns.values(), request.weight, request.selection]
+    needed: dict[str, None] = {}
+    for expression in wanted:
+        if expression is None:
+            continue
+        try:
+            used = names(expression, table.columns)
+        except InputError as error:
+            guess = _closest(str(expression), table)
+            raise InputError(f"{label(source)}: {error}{guess}") from error
+        used = used - {ENTRY} if ENTRY not in table.columns else used
+        for name in sorted(used - set(table.columns)):
+            inside = "" if name == expression else f" for {expression!r}"
+            raise InputError(
+                f"{label(source)}: no column {name!r}{inside}{_closest(name, table)}; "
+                f"there are {listed(table.columns)}"
+            )
+        needed |= dict.fromkeys(sorted(used))
+    if not needed:
+        raise InputError(f"{label(source)}: no column in {wanted[0]!r}; use at least one")
+    for name in needed:
+        fault = table.fault(name)
+        if fault:
+            raise InputError(
+                f"{label(source)}: column {name!r} holds {fault}, not one number per event; "
+                "choose another column"
+            )
+    return list(needed)
+
+
+def _compute(source: Any, block: Block, request: Request, first: int) -> tuple[Array, Array | None]:
+    """x and weights of the selected rows of a block that begins at row `first`."""
+    try:
+        rows = first + np.arange(len(next(iter(block.values()))))
+        kept = block = {ENTRY: rows, **block}
+        if request.selection is not None:
+            passes = _condition(request.selection, block)
+            kept, rows = {n: column[passes] for n, column in block.items()}, rows[passes]
+        columns = {name: evaluate(text, kept) for name, text in request.columns.items()}
+        weights = None if request.weight is None else evaluate(request.weight, kept)
+    except InputError as error:
+        raise InputError(f"{label(source)}: {error}") from error
+    x = np.column_stack([column.astype(np.float64) for column in columns.values()])
+    _check_finite(source, x, [f"column {name!r}" for name in columns], rows)
+    if weights is None:
+        return x, None
+    weights = weights.astype(np.float64)
+    _check_finite(source, weights[:, None], [f"weight {request.weight!r}"], rows)
+    return x, weights
+
+
+def _condition(selection: str, block: Block) -> Column:
+    values = evaluate(selection, block)
+    if np.isnan(values).any():
+        raise InputError(f"selection {selection!r} is nan for some events; compare it: x > 0")
+    return np.asarray(values != 0)
+
+
+def _check_finite(source: Any, table: Array, labels: Sequence[str], rows: Column) -> None:
+    bad = ~np.isfinite(table)
+    if bad.any():
+        row, column = (int(index[0]) for index in np.nonzero(bad))
+        raise InputError(
+            f"{label(source)}: {labels[column]} is {table[row, column]} in row {rows[row]}; "
+            "remove such events by a selection, or give finite values"
+        )
+
+
+def _closest(name: str, table: Table) -> str:
+    close = difflib.get_close_matches(name, table.columns, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def checksum(source: Any) -> str | None:
+    """SHA-256 of a file; None for a table in memory."""
+    if not isinstance(source, str | Path):
+        return None
+    with split_source(source)[0].open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_table(source: Any) -> AbstractContextManager[Table]:
+    """The table of a file, or one in memory, for as long as the context lasts."""
+    return (
+        open_file(source)
+        if isinstance(source, str | Path)
+        else nullcontext(table_in_memory(source))
+    )

@@ -1,0 +1,181 @@
+"""Templates from files: by a pattern of names, by values, or by columns of one table."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gridless.errors import InputError
+from gridless.files.memory import label
+from gridless.files.patterns import find
+from gridless.files.read_events import (
+    Columns,
+    Request,
+    make_request,
+    needed_columns,
+    open_table,
+    read,
+)
+from gridless.templates.grid import make_grid
+from gridless.templates.templates import Templates
+
+
+def read_templates(
+    sources: Any,
+    observables: Columns,
+    bounds: ArrayLike,
+    *,
+    weight: str | None = None,
+    selection: str | None = None,
+    parameters: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> Templates:
+    """Templates from files.
+
+    Parameters
+    ----------
+    sources
+        A pattern with the parameters in braces (`mtop_{mtop}.root:events`); or a mapping of values
+        (or tuples of values) to sources, or pairs of those; or one source in which the parameters
+        are columns.
+    observables
+        Column names or expressions, or a mapping of names to those.
+    bounds
+        (low, high), or one such pair per parameter, in the order of `parameters`.
+    weight, selection
+        As in `read`.
+    parameters
+        Names of the parameters, or the columns they are in. With a pattern they are known, and
+        this gives their order.
+    columns
+        Expressions for `observables`, where those are names only.
+    """
+    request = make_request(_pair(observables, columns), weight, selection)
+    labels = [parameters] if isinstance(parameters, str) else parameters
+    if _has_braces(sources):
+        files, labels = _order(sources, find(sources), labels)
+    elif _is_table(sources):
+        return _read_with_theta(sources, request, bounds, labels)
+    else:
+        files = _pairs(sources)
+        labels = _name_values(files, labels)
+    _check_values(files, bounds, labels)
+    for _, source in files:
+        with open_table(source) as table:
+            needed_columns(source, table, request)
+    samples = [read(source, request.columns, weight, selection) for _, source in files]
+    theta = [np.tile(v, (s.events, 1)) for (v, _), s in zip(files, samples, strict=True)]
+    templates = Templates(
+        np.concatenate([sample.x for sample in samples]),
+        np.concatenate(theta),
+        bounds,
+        None if weight is None else np.concatenate([s.weights for s in samples]),
+        tuple(request.columns),
+        labels,
+    )
+    templates.data = tuple(sample.provenance for sample in samples)
+    return templates
+
+
+def _has_braces(sources: Any) -> bool:
+    return isinstance(sources, str | Path) and "{" in str(sources)
+
+
+def _pair(observables: Columns, columns: Sequence[str] | None) -> Columns:
+    if columns is None:
+        return observables
+    labels = [observables] if isinstance(observables, str) else list(observables)
+    texts = [columns] if isinstance(columns, str) else list(columns)
+    if len(labels) != len(texts):
+        raise InputError(
+            f"columns: {len(texts)} expression(s) for {len(labels)} observable(s); give one each"
+        )
+    return dict(zip(labels, texts, strict=True))
+
+
+Files = list[tuple[tuple[float, ...], Any]]
+
+
+def _order(
+    pattern: Any, found: list[tuple[dict[str, float], str]], labels: Sequence[str] | None
+) -> tuple[Files, list[str]]:
+    """The files of a pattern with their values in the order of the parameters."""
+    there = list(found[0][0])
+    order = there if labels is None else list(labels)
+    if sorted(order) != sorted(there):
+        raise InputError(
+            f"{pattern}: has {', '.join(there)} in braces, and the parameters are "
+            f"{', '.join(order)}; make them agree"
+        )
+    return [(tuple(values[name] for name in order), source) for values, source in found], order
+
+
+def _is_table(sources: Any) -> bool:
+    if isinstance(sources, Mapping):
+        return bool(sources) and all(isinstance(key, str) for key in sources)
+    return not isinstance(sources, list | tuple)
+
+
+def _pairs(sources: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> Files:
+    pairs = list(sources.items() if isinstance(sources, Mapping) else sources)
+    try:
+        return [(tuple(np.atleast_1d(np.asarray(v, float)).tolist()), s) for v, s in pairs]
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"sources: not values with sources ({error}); give a mapping such as "
+            "{172.5: 'a.root', 175.0: 'b.root'}, or a pattern with braces"
+        ) from error
+
+
+def _name_values(files: Files, labels: Sequence[str] | None) -> Sequence[str]:
+    count = len(labels) if labels is not None else len(files[0][0]) if files else 0
+    for value, source in files:
+        if len(value) != count:
+            raise InputError(
+                f"{label(source)}: {len(value)} value(s) for {count} parameter(s); give one each"
+            )
+    if not files:
+        raise InputError("sources: none; give at least two values with their sources")
+    if labels is not None:
+        return labels
+    return ["theta"] if count == 1 else [f"theta_{i + 1}" for i in range(count)]
+
+
+def _check_values(files: Files, bounds: ArrayLike, labels: Sequence[str]) -> None:
+    """Refuse values outside the bounds before anything is read."""
+    values = np.array([value for value, _ in files])
+    limits = np.asarray(bounds, float)
+    limits = limits[None, :] if limits.shape == (2,) else limits
+    if limits.shape == (len(labels), 2):
+        outside = (values < limits[:, 0]) | (values > limits[:, 1])
+        for template, column in np.argwhere(outside & (limits[:, 0] < limits[:, 1])):
+            raise InputError(
+                f"{label(files[template][1])}: {labels[column]} = {values[template, column]:g} is "
+                f"outside the bounds {limits[column, 0]:g} to {limits[column, 1]:g}; widen the "
+                "bounds or leave it out"
+            )
+    make_grid(values, bounds, labels)
+
+
+def _read_with_theta(
+    source: Any, request: Request, bounds: ArrayLike, labels: Sequence[str] | None
+) -> Templates:
+    """Templates of one table in which the parameters are columns."""
+    if not labels:
+        raise InputError(
+            f"{label(source)}: no braces in the name; put the parameter there "
+            "(mtop_{mtop}.root), or give the columns that hold it: parameters=['mtop']"
+        )
+    columns = request.columns | {f"{name} (parameter)": name for name in labels}
+    sample = read(source, columns, request.weight, request.selection)
+    count = len(request.columns)
+    return Templates(
+        sample.x[:, :count],
+        sample.x[:, count:],
+        bounds,
+        sample.weights,
+        tuple(request.columns),
+        labels,
+    )

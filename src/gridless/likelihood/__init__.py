@@ -1,0 +1,1 @@
+"""Likelihoods as short vectors: minima, estimates, warnings. No torch."""

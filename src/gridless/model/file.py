@@ -1,0 +1,239 @@
+"""Saving a model as one safetensors file, and loading it. Nothing in the file is ever executed."""
+
+import json
+import platform
+from dataclasses import asdict
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from pydantic import BaseModel, ConfigDict, ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load as read_tensors
+from safetensors.torch import save
+from torch import Tensor
+
+from gridless.density.basis import Basis, basis_kind
+from gridless.density.network import Network
+from gridless.errors import InputError
+from gridless.files.write import write_whole
+from gridless.model.model import Model
+from gridless.model.prior import ImpliedPrior
+from gridless.model.trust import Cells
+from gridless.templates.grid import Grid
+from gridless.templates.summary import Summary
+from gridless.training.checkpoint import Epoch
+from gridless.training.simulation import Replicas
+
+FORMAT = 2
+_KEY = "gridless"
+
+
+class Header(BaseModel):
+    """What a model file says of itself beside its arrays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: int
+    versions: dict[str, str]
+    parameters: list[str]
+    observables: list[str]
+    prior: str
+    basis: str
+    basis_options: dict[str, int | float]
+    components: int
+    hidden: list[int]
+    activation: str
+    members: int
+    options: dict[str, Any]
+    history: list[dict[str, float]]
+    data: list[dict[str, Any]] = []
+    summary: dict[str, Any] | None = None
+
+
+def current_versions() -> dict[str, str]:
+    """The versions of what matters to a result."""
+    packages = ("gridless", "torch", "numpy", "scipy", "iminuit")
+    return {name: version(name) for name in packages} | {"Python": platform.python_version()}
+
+
+def save_model(model: Model, path: Path) -> None:
+    """Write the model's arrays and header to `path`."""
+    write_whole(path, model_bytes(model))
+
+
+def model_bytes(model: Model) -> bytes:
+    """What a model file holds."""
+    network, grid = model.network, model.grid
+    header = Header(
+        format=FORMAT,
+        versions=current_versions(),
+        parameters=list(grid.parameters),
+        observables=list(model.observables),
+        prior=model.prior,
+        basis=network.basis.name,
+        basis_options=network.basis.options(),
+        components=network.components,
+        hidden=list(network.hidden),
+        activation=network.activation,
+        members=network.members,
+        options=model.options,
+        history=[asdict(epoch) for epoch in model.history],
+        data=list(model.data),
+        summary=None if model.summary is None else model.summary.as_dict(),
+    )
+    arrays = {f"network.{name}": value for name, value in network.state_dict().items()}
+    arrays |= {
+        "grid.values": torch.as_tensor(grid.values),
+        "grid.bounds": torch.as_tensor(grid.bounds),
+        "prior.log_q": torch.as_tensor(model.implied_prior.log_q),
+    }
+    if model.replicas is not None:
+        state = model.replicas.network.state_dict()
+        arrays |= {f"replicas.network.{name}": value for name, value in state.items()}
+        arrays["replicas.log_q"] = torch.as_tensor(model.replicas.log_q)
+    if model.cells is not None:
+        arrays |= {f"cells.{k}": torch.as_tensor(v) for k, v in asdict(model.cells).items()}
+    arrays = {name: value.contiguous() for name, value in arrays.items()}
+    return save(arrays, {_KEY: header.model_dump_json()})
+
+
+def load(path: str | Path) -> Model:
+    """The model that was saved to `path`."""
+    return model_from(_content(Path(path)), str(path))
+
+
+def model_from(content: bytes, name: str) -> Model:
+    """The model of a file with that content and that name."""
+    header, arrays = _read(content, name)
+    try:
+        return _build(header, arrays)
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{name}: damaged, its arrays do not fit its header ({error}); save the model again"
+        ) from error
+
+
+def sent(model: Model, executor: Any) -> Model | bytes:
+    """What tasks get of a model: itself in this process, else the content of its file."""
+    return model if executor is None else model_bytes(model)
+
+
+def received(model: Model | bytes) -> Model:
+    """The model that was `sent`."""
+    return model if isinstance(model, Model) else _received(model)
+
+
+@lru_cache(maxsize=8)
+def _received(content: bytes) -> Model:
+    return model_from(content, "the model sent to this process")
+
+
+def file_versions(path: Path) -> dict[str, str]:
+    """The versions that the model in `path` was saved with."""
+    return _read(_content(path), str(path))[0].versions
+
+
+def _content(path: Path) -> bytes:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give a model written by save()")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: may not be read ({error}); ask its owner") from error
+
+
+def _read(content: bytes, name: str) -> tuple[Header, dict[str, Tensor]]:
+    """Header and arrays of a model file."""
+    try:
+        arrays = read_tensors(content)
+    except SafetensorError as error:
+        raise InputError(
+            f"{name}: damaged, or not a safetensors file ({error}); save the model again"
+        ) from error
+    # A safetensors file begins with the length of its header, which is JSON.
+    length = int.from_bytes(content[:8], "little")
+    metadata = json.loads(content[8 : 8 + length]).get("__metadata__") or {}
+    if _KEY not in metadata:
+        raise InputError(f"{name}: a safetensors file, but not a gridless model; give one of those")
+    try:
+        header = json.loads(metadata[_KEY])
+        found = header["format"]
+        if found > FORMAT:
+            raise InputError(
+                f"{name}: written by a newer gridless ({header['versions']['gridless']}, format "
+                f"{found}; this is {version('gridless')}, format {FORMAT}); upgrade gridless"
+            )
+        return Header.model_validate(header), arrays
+    except (KeyError, TypeError, json.JSONDecodeError, ValidationError) as error:
+        raise InputError(
+            f"{name}: its header is damaged ({error}); save the model again"
+        ) from error
+
+
+def _build(header: Header, arrays: dict[str, Tensor]) -> Model:
+    basis = basis_kind(header.basis)(**header.basis_options)
+    network = _build_network(header, basis, header.members, _under("network.", arrays))
+    replicas = None
+    if "replicas.log_q" in arrays:
+        log_q = arrays["replicas.log_q"].numpy()
+        state = _under("replicas.network.", arrays)
+        copies = _build_network(header, basis, header.members * len(log_q), state)
+        replicas = Replicas(copies, log_q)
+    of_cells = _under("cells.", arrays)
+    cells = None
+    if of_cells:
+        centres, share, effective = (of_cells[n].numpy() for n in ("centres", "share", "effective"))
+        cells = Cells(centres, float(of_cells["reach"]), share, effective)
+    values, bounds = (arrays[name].numpy() for name in ("grid.values", "grid.bounds"))
+    grid = Grid(values, bounds, tuple(header.parameters))
+    return Model(
+        network,
+        grid,
+        tuple(header.observables),
+        header.prior,
+        ImpliedPrior(np.asarray(arrays["prior.log_q"].numpy()), grid),
+        replicas,
+        cells,
+        header.options,
+        tuple(_epoch(row) for row in header.history),
+        tuple(header.data),
+        None if header.summary is None else Summary.from_dict(header.summary),
+    )
+
+
+def _under(prefix: str, arrays: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The arrays whose names begin with `prefix`, without it."""
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+
+
+def _build_network(header: Header, basis: Basis, members: int, state: dict[str, Tensor]) -> Network:
+    network = Network(
+        len(header.observables),
+        basis,
+        header.components,
+        header.hidden,
+        header.activation,
+        members,
+        state.get("templates"),
+        state.get("log_share"),
+    )
+    network.load_state_dict(state)
+    return network
+
+
+def _epoch(row: dict[str, float]) -> Epoch:
+    return Epoch(
+        stage=int(row["stage"]),
+        epoch=int(row["epoch"]),
+        training=row["training"],
+        validation=row["validation"],
+        spread=row["spread"],
+        strength=row["strength"],
+        kept=bool(row["kept"]),
+    )

@@ -1,0 +1,87 @@
+"""The implied prior q(theta): what the network believes of theta before it sees an event."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+
+from gridless import ranks
+from gridless.density.network import Network
+from gridless.likelihood import chebyshev
+from gridless.model.evaluation import SINGLE, approximate_curve, sum_of_densities
+from gridless.templates.arrays import Array
+from gridless.templates.grid import Grid
+
+_FINE = {1: 1001, 2: 101, 3: 33}
+
+
+@dataclass(frozen=True)
+class ImpliedPrior:
+    """q(theta) = mean over training events of p(theta | x), in units of the range: 1 where flat.
+
+    The likelihood that the network has learnt is p(theta | x) / q(theta) up to a factor of x alone,
+    since p(x | theta) = p(theta | x) p(x) / q(theta) is what integrates to 1 over x at every theta.
+    """
+
+    log_q: Array
+    grid: Grid
+
+    def __call__(self, theta: ArrayLike) -> Array:
+        """q(theta)."""
+        values = np.asarray(theta, float)
+        t = self.grid.to_unit(values[..., None] if len(self.grid.parameters) == 1 else values)
+        return np.asarray(np.exp(chebyshev.evaluate(self.log_q, t)))
+
+    @property
+    def max_log(self) -> float:
+        """max |log q| over the range: 0 when nothing is biased."""
+        points = chebyshev.box_points([_FINE[self.log_q.ndim]] * self.log_q.ndim)
+        return float(np.abs(chebyshev.evaluate(self.log_q, points)).max())
+
+    def between_templates(self) -> float:
+        """Mean of log q halfway between neighbouring templates, less that at the templates."""
+        unit = self.grid.unit
+        distance = np.linalg.norm(unit[:, None] - unit, axis=-1)
+        np.fill_diagonal(distance, np.inf)
+        neighbour = unit[distance.argmin(axis=1)]
+        at, between = (chebyshev.evaluate(self.log_q, t) for t in (unit, 0.5 * (unit + neighbour)))
+        return float(between.mean() - at.mean())
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.grid.parameters)
+        return f"ImpliedPrior of {names}: max |log q| = {self.max_log:.3g}"
+
+
+def implied_prior(
+    network: Network, samples: Sequence[tuple[Array, Array]], grid: Grid
+) -> ImpliedPrior:
+    """q(theta) of a network over events: for each of its members the (x, weights) to use.
+
+    A member that learnt its events by heart is too sure of them: its q is better taken over events
+    that it has not seen. For a single sample, all members use it.
+    """
+    if len(samples) == 1:
+        members = [network]
+    else:
+        members = [network.member(e) for e in range(network.members)]
+
+    def curve(every: int) -> Callable[[Array], Array]:
+        def log_mean(t: Array) -> Array:
+            q = np.zeros(len(t))
+            for member, (x, weights) in zip(members, samples, strict=True):
+                w = weights[::every]
+                sums = sum_of_densities(member, x[::every], w, t), np.array([w.sum()])
+                top, bottom = ranks.totals([torch.as_tensor(v) for v in sums])
+                q += (top / bottom).numpy()
+            return np.log(q / len(members))
+
+        return log_mean
+
+    events = sum(len(x) for x, _ in samples)
+    every = max(1, events // 10_000)
+    # log q itself is rounded to 1e-7 in float32.
+    confirm = 1e-8 if -ranks.least(-max(len(x) for x, _ in samples)) <= SINGLE else 1e-6
+    log_q = approximate_curve(curve, every, network.basis.parameters, 1e-8, confirm)
+    return ImpliedPrior(log_q, grid)

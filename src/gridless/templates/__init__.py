@@ -1,0 +1,1 @@
+"""Templates: simulated events, their grid and its audit. No torch."""

@@ -1,0 +1,1 @@
+"""Training: objectives, optimisers, checkpoints and the uncertainty from simulation."""

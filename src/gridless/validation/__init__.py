@@ -1,0 +1,1 @@
+"""Validation: closure, coverage and pseudo-experiments."""

@@ -1,0 +1,191 @@
+"""Closure: estimating samples whose theta is known, on and between the templates."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridless.errors import InputError
+from gridless.likelihood.estimate import Estimate
+from gridless.model.file import received, sent
+from gridless.model.model import Model
+from gridless.parallel import run
+from gridless.templates.arrays import Array
+from gridless.templates.templates import Templates
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Samples = Templates | Mapping[Any, Any] | Iterable[tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Closure:
+    """True and estimated theta of each sample; prints as a table.
+
+    With one parameter `true`, `value`, `pull` have one number per sample, `interval` two; with
+    several they have a further axis of parameters.
+    """
+
+    truth: Array
+    estimates: tuple[Estimate, ...]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return self.estimates[0].parameters
+
+    @property
+    def true(self) -> Array:
+        """The true theta of each sample."""
+        return self._plain(self.truth)
+
+    @property
+    def value(self) -> Array:
+        """The estimated theta of each sample."""
+        return self._plain(self._values)
+
+    @property
+    def interval(self) -> Array:
+        """(low, high) of each sample."""
+        ends = np.array([estimate.intervals for estimate in self.estimates])
+        return ends[:, 0] if len(self.parameters) == 1 else ends
+
+    @property
+    def error(self) -> Array:
+        """The error of each sample on the side of the true value, both uncertainties together.
+
+        The one from simulation is common to all samples of a model: where it dominates, pulls are
+        alike and chi2/dof may be far below 1.
+
+        Where a bound cuts the interval short on that side, the error of the other side is taken.
+        """
+        return self._plain(self._errors)
+
+    @property
+    def pull(self) -> Array:
+        """(estimated - true) / error."""
+        return self._plain((self._values - self.truth) / self._errors)
+
+    @property
+    def chi2(self) -> float:
+        """Sum of the squared pulls; with several parameters, with their correlations."""
+        pulls = (self._values - self.truth) / self._errors
+        total = 0.0
+        for pull, estimate in zip(pulls, self.estimates, strict=True):
+            total += float(pull @ np.linalg.solve(estimate.correlation, pull))
+        return total
+
+    @property
+    def dof(self) -> int:
+        """Number of estimated values: nothing is fitted."""
+        return int(self.truth.size)
+
+    @property
+    def lines(self) -> tuple[tuple[float, float], ...]:
+        """Slope and intercept of estimated against true theta of each parameter, weighted by the
+        errors."""
+        fits = [
+            np.polyfit(self.truth[:, p], self._values[:, p], 1, w=1 / self._errors[:, p])
+            for p in range(len(self.parameters))
+        ]
+        return tuple((float(slope), float(intercept)) for slope, intercept in fits)
+
+    @property
+    def line(self) -> tuple[float, float]:
+        """Slope and intercept of the (first) parameter."""
+        return self.lines[0]
+
+    @property
+    def _values(self) -> Array:
+        return np.array([estimate.values for estimate in self.estimates])
+
+    @property
+    def _errors(self) -> Array:
+        ends = np.array([estimate.intervals for estimate in self.estimates])
+        sides = np.abs(ends - self._values[..., None])
+        cut = np.array([estimate.cuts for estimate in self.estimates])
+        sides = np.where(cut & ~cut[..., ::-1], sides[..., ::-1], sides)
+        error = np.where(self._values > self.truth, sides[..., 0], sides[..., 1])
+        simulation = [
+            e.errors_simulation for e in self.estimates if e.errors_simulation is not None
+        ]
+        return np.hypot(error, simulation) if len(simulation) == len(error) else error
+
+    def _plain(self, values: Array) -> Array:
+        return values[:, 0] if len(self.parameters) == 1 else values
+
+    def figure(self) -> "Figure":
+        """Estimated against true theta with the pulls below, as a matplotlib figure."""
+        from gridless.report.figures import draw_closure
+
+        return draw_closure(self)
+
+    def __str__(self) -> str:
+        tables = [self._table(p) for p in range(len(self.parameters))]
+        total = f"chi2/dof = {self.chi2:.1f}/{self.dof} = {self.chi2 / self.dof:.2f}"
+        if len(tables) == 1:
+            return f"{tables[0]}, {total}"
+        return "\n\n".join([*tables, total])
+
+    __repr__ = __str__
+
+    def _table(self, p: int) -> str:
+        """One parameter's rows."""
+        head = f"{'true ' + self.parameters[p]:>12} {'estimated':>10} {'interval':>20}"
+        simulated = all(estimate.simulation is not None for estimate in self.estimates)
+        lines = [f"{head} {'simulation':>11} {'pull':>6}" if simulated else f"{head} {'pull':>6}"]
+        pulls = ((self._values - self.truth) / self._errors)[:, p]
+        for true, estimate, pull in zip(self.truth[:, p], self.estimates, pulls, strict=True):
+            low, high = estimate.intervals[p]
+            row = f"{true:12.4f} {estimate.values[p]:10.4f} {low:9.4f} {high:10.4f}"
+            if estimate.errors_simulation is not None and simulated:
+                row += f" {estimate.errors_simulation[p]:11.4f}"
+            mark = "" if estimate.valid else "  at a bound"
+            lines.append(f"{row} {pull:6.2f}{mark}")
+        slope, intercept = self.lines[p]
+        return "\n".join([*lines, f"slope {slope:.4f}, intercept {intercept:.4f}"])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self}</pre>"
+
+
+def closure(model: Model, samples: Samples, executor: Any = None) -> Closure:
+    """Estimate theta of each sample and compare it with the truth.
+
+    `samples` are Templates, a mapping from the true theta to the events, or pairs of the two; with
+    several parameters the true theta is a tuple. Events may be a pair (events, weights). `executor`
+    says where to work: a `concurrent.futures.Executor` or a dask client; one task per sample.
+    """
+    pairs = sample_pairs(samples)
+    if len(pairs) < 2:
+        raise InputError(f"samples: {len(pairs)} sample(s); give at least two values of theta")
+    for true, _, _ in pairs:
+        if true.shape != (len(model.grid.parameters),):
+            names = ", ".join(model.grid.parameters)
+            raise InputError(f"samples: a true value {true.tolist()}; give {names} of each sample")
+    given = sent(model, executor)
+    tasks = [(given, x, weights) for _, x, weights in pairs]
+    estimates = tuple(run(_estimate, tasks, executor, "closure"))
+    return Closure(np.array([true for true, _, _ in pairs]), estimates)
+
+
+def _estimate(model: Model | bytes, x: Any, weights: Any) -> Estimate:
+    return received(model).likelihood(x, weights).maximum()
+
+
+def sample_pairs(samples: Samples) -> list[tuple[Array, Any, Any]]:
+    """Of every sample the true theta, the events, and their weights or None."""
+    if isinstance(samples, Templates):
+        triples = []
+        for k, theta in enumerate(samples.grid.values):
+            own = samples.template == k
+            weights = None if samples.weights is None else samples.weights[own]
+            triples.append((theta, samples.x[own], weights))
+        return triples
+    pairs = samples.items() if isinstance(samples, Mapping) else samples
+    return [
+        (np.atleast_1d(np.asarray(true, float)), *(x if isinstance(x, tuple) else (x, None)))
+        for true, x in pairs
+    ]

@@ -1,0 +1,59 @@
+"""Figures are written as PDF and PNG and show what they should."""
+
+import sys
+
+import numpy as np
+import pytest
+from helpers import parabola
+
+import gridless as gl
+from gridless.examples import OneObservable
+from gridless.report.figures import draw_closure, draw_likelihood, save_figure, symbol
+from gridless.validation.closure import Closure
+
+
+@pytest.fixture
+def table():
+    true = np.linspace(0.1, 0.9, 5)
+    return Closure(true[:, None], tuple(parabola(t + 0.004, 0.01).maximum() for t in true))
+
+
+def test_closure_figure(table, tmp_path):
+    figure = table.figure()
+    top, bottom = figure.axes
+    assert top.get_ylabel() == r"estimated $\theta$"
+    np.testing.assert_allclose(bottom.lines[-1].get_ydata(), table.pull)
+    paths = save_figure(figure, tmp_path / "new" / "closure")
+    assert [path.suffix for path in paths] == [".pdf", ".png"]
+    assert paths[0].read_bytes().startswith(b"%PDF")
+    assert paths[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_closure_shows_both_uncertainties(model, table):
+    samples = {theta: OneObservable().sample(theta, 500, seed=1) for theta in (0.3, 0.7)}
+    closure = gl.closure(model, samples)
+    outer, inner = (c.lines[2][0].get_segments() for c in draw_closure(closure).axes[0].containers)
+    longer = [np.ptp(a[:, 1]) - np.ptp(b[:, 1]) for a, b in zip(outer, inner, strict=True)]
+    assert min(longer) > 0
+    np.testing.assert_allclose([np.ptp(b[:, 1]) for b in inner], np.ptp(closure.interval, axis=1))
+    # Without replicas there is no uncertainty from simulation to show.
+    assert len(draw_closure(table).axes[0].containers) == 1
+
+
+def test_likelihood_figure():
+    (axes,) = draw_likelihood(parabola(0.5, 0.01), true=0.51).axes
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["95 %", "68 %", "estimate", "true value"]
+    low, high = axes.get_xlim()
+    assert low < 0.48 < 0.52 < high
+
+
+def test_symbols():
+    assert symbol("theta") == r"$\theta$"
+    assert symbol("mtop") == "mtop"
+
+
+def test_without_matplotlib_it_says_what_to_install(table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(gl.InputError, match=r"pip install 'gridless\[figures\]'"):
+        draw_closure(table)

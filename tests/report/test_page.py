@@ -1,0 +1,143 @@
+"""Reports, as text and in a real browser."""
+
+import json
+import shutil
+import sys
+from dataclasses import replace
+
+import pytest
+
+import gridless as gl
+from gridless.errors import InputError
+from gridless.examples import TwoObservables
+from gridless.model.file import current_versions
+from gridless.paper.choices import QUICK
+from gridless.paper.run import reproduce
+from gridless.report.page import Section, Statement, render_report
+from gridless.report.sections import Origin, model_report
+from gridless.templates.summary import summarise
+
+
+def test_text_is_escaped_and_statements_have_a_verdict():
+    section = Section(
+        "a < b",
+        statements=[Statement("x & y", "z", True), Statement("u", "v", False)],
+        table=[["head"], ["<cell>"]],
+        text="p > q",
+    )
+    page = render_report("title", "intro", {"one": section}, theirs="They", notice="careful")
+    for piece in ("a &lt; b", "x &amp; y", "&lt;cell&gt;", "p &gt; q", "careful", "They"):
+        assert piece in page
+    assert page.count("✓ agrees") == page.count("✗ differs") == 1
+
+
+def test_without_jinja2_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(InputError, match=r"pip install 'gridless\[report\]'"):
+        render_report("title", "intro", {})
+
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+FLAGS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def paper_report(folder):
+    """A report of what needs no training."""
+    from rich.console import Console
+
+    names = ["fig1", "fig2", "fig3", "table1", "fig4", "fig8"]
+    reproduce(folder, QUICK, names, Console(quiet=True))
+    return folder / "report.html"
+
+
+def report_of_a_model(folder):
+    """What `gridless report` writes with data and samples, and names that are hard on a page."""
+    toy = TwoObservables()
+    templates = toy.templates(500, seed=1)
+    model = gl.fit(templates, hidden=(3,), epochs=2, replicas=4)
+    source = {"source": "far/away/" * 9 + "t.root:events", "events": 5_000, "checksum": "0f" * 32}
+    model = replace(model, summary=summarise(templates, 1, "template"), data=(source,))
+    likelihood = model.likelihood(toy.sample(0.995, 2_000, seed=2))
+    samples = {v: toy.sample(v, 500, seed=3) for v in (0.2, 0.5, 0.8)}
+    versions = current_versions() | {"gridless": "0.0.1"}
+    command = "gridless report m.safetensors " + "data.root:events " * 9
+    page = folder / "model.html"
+    origin = Origin(command, versions, [source])
+    text = model_report(model, likelihood, gl.closure(model, samples), origin)
+    assert text.count("5,000 events, SHA-256 0f0f") == 2
+    assert "0.0.1 for the model, " in text
+    assert "at_bound" in text or "near_bound" in text
+    page.write_text(text)
+    return page
+
+
+@pytest.fixture(
+    scope="module", params=[(paper_report, 5), (report_of_a_model, 5)], ids=["paper", "model"]
+)
+def page(request, tmp_path_factory):
+    """A page, and how many figures it has."""
+    write, figures = request.param
+    return write(tmp_path_factory.mktemp("report")), figures
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("no chromium and chromedriver here: the report was not opened in a browser")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in [*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"]:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield driver
+    driver.quit()
+
+
+def _requests(browser):
+    """Every address that the page asked for."""
+    events = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
+    return [
+        event["params"]["request"]["url"]
+        for event in events
+        if event["method"] == "Network.requestWillBeSent"
+    ]
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_report_opens(browser, page, width):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
+    )
+    path, figures = page
+    browser.get_log("performance")  # Forgets what was before.
+    browser.get(path.as_uri())
+    assert browser.get_log("browser") == []
+    assert {url for url in _requests(browser) if not url.startswith("data:")} == {path.as_uri()}
+    images = browser.execute_script(
+        "return [...document.images].map(i => [i.complete, i.naturalWidth, i.clientWidth])"
+    )
+    assert len(images) == figures
+    for complete, natural, shown in images:
+        assert complete
+        assert natural > 300
+        assert shown > 300
+    overflow = browser.execute_script(
+        "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    assert overflow <= 0
+    size = browser.execute_script("return getComputedStyle(document.body).fontSize")
+    assert float(size.removesuffix("px")) >= 14

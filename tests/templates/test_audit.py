@@ -1,0 +1,118 @@
+"""The audit finds each fault of a grid and proposes the cure."""
+
+import numpy as np
+import pytest
+
+import gridless as gl
+from gridless.examples import OneObservable, TwoParameters
+
+
+def make(theta, bounds=(0, 1), width=1.0, events=2000, weights=None):
+    values = np.repeat(np.asarray(theta, float), events)
+    x = np.random.default_rng(1).normal(values, width)
+    return gl.Templates(x, values, bounds, weights=weights)
+
+
+def test_the_papers_grid_passes():
+    audit = OneObservable().templates(2000, seed=1).audit(components=2)
+    assert audit.ok, str(audit)
+
+
+def test_eleven_templates_from_0_to_1_need_wider_bounds():
+    audit = make(np.linspace(0, 1, 11)).audit()
+    finding = audit["margin"]
+    assert not finding.met
+    assert "set the bounds to -0.05 and 1.05" in finding.text
+    assert audit["spacing"].met
+    assert "set the bounds to -0.05 and 1.05" in str(audit)
+    assert make(np.linspace(0, 1, 11), bounds=(-0.05, 1.05)).audit().ok
+
+
+def test_unequal_spacing():
+    finding = make([0.05, 0.15, 0.4, 0.95]).audit()["spacing"]
+    assert not finding.met
+    assert "from 0.1 to 0.55" in finding.text
+    assert 'objective="template"' in finding.text
+
+
+def test_unequal_weight():
+    theta = gl.grid((0, 1), 4)
+    weights = np.where(np.repeat(theta, 2000) > 0.8, 3.0, 1.0)
+    finding = make(theta, weights=weights).audit()["weight"]
+    assert not finding.met
+    assert finding.value == pytest.approx(3)
+    assert "theta = 0.875" in finding.text
+
+
+def test_too_many_components():
+    finding = make(gl.grid((0, 1), 10)).audit(components=5)["number"]
+    assert not finding.met
+    assert "at most 3 component(s), or at least 15 templates" in finding.text
+
+
+@pytest.mark.parametrize(("width", "met"), [(1.0, True), (0.05, True), (0.01, False)])
+def test_overlap_of_neighbours(width, met):
+    finding = make(gl.grid((0, 1), 10), width=width).audit()["overlap"]
+    assert finding.met is met
+    # Two normal densities 0.1 apart share erfc(0.1 / (2 sqrt(2) width)) of their events.
+    if width == 0.05:
+        assert finding.value == pytest.approx(0.317, abs=0.05)
+
+
+def test_templates_that_do_not_differ():
+    finding = make(gl.grid((0, 1), 10), width=1000).audit()["difference"]
+    assert not finding.met
+    assert "add observables that depend on theta" in finding.text
+    assert make(gl.grid((0, 1), 10), width=4, events=20_000).audit()["difference"].met
+
+
+def test_prints_in_a_terminal_and_a_notebook():
+    audit = make(np.linspace(0, 1, 11)).audit()
+    assert "CHANGE margin" in str(audit)
+    assert "✗" in audit._repr_html_()
+    with pytest.raises(StopIteration):
+        audit["no such demand"]
+
+
+def test_objective_template_asks_less():
+    templates = make([0, 0.03, 0.08, 0.15, 0.3, 0.5, 0.55, 0.8, 0.95, 1])
+    audit = templates.audit(objective="template")
+    assert audit.ok, str(audit)
+    assert {f.demand for f in audit.findings}.isdisjoint({"spacing", "margin", "weight"})
+    assert not templates.audit().ok
+    with pytest.raises(gl.InputError, match="posterior, penalty, template"):
+        templates.audit(objective="tempate")
+
+
+def test_a_gap_too_wide():
+    finding = make([0.1, 0.2, 0.9], width=0.2).audit(objective="template")["gap"]
+    assert not finding.met
+    assert finding.value == pytest.approx(0.7 / 0.2, rel=0.1)
+    assert "theta = 0.2 and theta = 0.9" in finding.text
+
+
+def test_bounds_far_beyond_the_templates():
+    finding = make([0.4, 0.5, 0.6]).audit(objective="template")["range"]
+    assert not finding.met
+    assert finding.value == pytest.approx(4)
+    assert "0.4 to 0.6" in finding.text
+
+
+def test_effective_size():
+    random = np.random.default_rng(2)
+    theta = gl.grid((0, 1), 3)
+    weights = np.where(random.random(3 * 2000) < 0.4, -1.0, 1.0)
+    finding = make(theta, weights=weights).audit(objective="template")["size"]
+    assert not finding.met
+    assert finding.value == pytest.approx(2000 * 0.2**2, rel=0.5)
+    assert "40% of the weights negative" in finding.text
+
+
+def test_several_parameters():
+    toy = TwoParameters()
+    full = toy.templates(5000, seed=1, templates=4)
+    assert full.audit().ok, str(full.audit())
+    assert full.audit()["difference in t2"].met
+    scattered = toy.templates(8000, seed=1, at=np.random.default_rng(1).random((16, 2)))
+    assert not scattered.audit()["spacing"].met
+    assert scattered.audit(objective="template").ok, str(scattered.audit(objective="template"))

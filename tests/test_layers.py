@@ -1,0 +1,80 @@
+"""The way of the data: a folder imports only what stands above it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "gridless"
+# From the first that is loaded to the last; names on one line stand beside each other.
+LAYERS = [
+    {"errors"},
+    {"registry", "progress", "ranks", "devices"},
+    {"parallel", "distributed"},
+    {"templates"},
+    {"files"},
+    {"likelihood"},
+    {"density"},
+    {"model"},
+    {"training"},
+    {"fitting"},
+    {"analysis"},
+    {"validation"},
+    {"report"},
+    {"examples", "cli", "demo", "paper", "__main__", "__init__"},
+]
+WITHOUT_TORCH = {"errors", "registry", "templates", "files", "likelihood"}
+# Imports against the way that are still to be cured: (importing file, imported folder).
+EXCEPTIONS = {
+    ("templates/templates.py", "training"),
+    ("model/model.py", "training"),
+    ("model/file.py", "training"),
+    ("model/evaluation.py", "training"),
+    ("likelihood/likelihood.py", "model"),
+    ("validation/closure.py", "report"),
+}
+
+
+def layer(name: str) -> int:
+    return next(number for number, names in enumerate(LAYERS) if name in names)
+
+
+def imported(path: Path) -> set[str]:
+    """Full names of what a file imports, at any depth of it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+FILES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_a_folder_imports_only_what_stands_above_it(path):
+    own = path.parts[0].removesuffix(".py")
+    for name in imported(SOURCE / path):
+        if name.startswith("gridless.") and (str(path), name.split(".")[1]) not in EXCEPTIONS:
+            other = name.split(".")[1]
+            if other.startswith("__"):
+                continue
+            assert other == own or layer(other) < layer(own) or layer(own) == len(LAYERS) - 1, (
+                f"{path} imports {name}, which stands below it"
+            )
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_what_needs_no_network_does_not_import_torch(path):
+    if path.parts[0].removesuffix(".py") in WITHOUT_TORCH:
+        assert not any(name.split(".")[0] == "torch" for name in imported(SOURCE / path))
+
+
+def test_no_public_function_is_named_like_a_module_beside_it():
+    import gridless
+
+    modules = {path.stem for path in SOURCE.iterdir()}
+    assert not modules & set(gridless.__all__)
