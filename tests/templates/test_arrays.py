@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
+import gridless as gl
 from gridless.errors import InputError
-from gridless.templates.arrays import as_table, as_weights
+from gridless.templates.arrays import as_events, as_table, as_weights, effective_size
 
 
 class HasArray:
@@ -68,3 +69,59 @@ def test_weights():
         as_weights([1, 1, 1], 4)
     with pytest.raises(InputError, match="'weight' is nan in row 1"):
         as_weights([1, np.nan], 2)
+
+
+SAMPLE = gl.read({"a": [1.0, 3.0], "b": [2.0, 4.0], "w": [5, 6]}, ["b", "a"], weight="w")
+
+
+def test_events_of_a_sample_come_with_its_weights_and_by_name():
+    x, weights = as_events(SAMPLE, observables=["a", "b"])
+    assert x.tolist() == [[1, 2], [3, 4]]
+    assert weights.tolist() == [5, 6]
+    assert as_events(SAMPLE, weights=[1, 2])[1].tolist() == [1, 2]
+    assert as_events(SAMPLE)[0].tolist() == [[2, 1], [4, 3]]
+    unweighted = gl.read({"a": [1.0, 3.0]}, "a")
+    assert as_events(unweighted)[1] is None
+
+
+def test_events_of_a_data_frame_come_by_name():
+    frame = pd.DataFrame({"b": [2.0], "other": [0.0], "a": [1.0]})
+    assert as_events(frame, observables=["a", "b"])[0].tolist() == [[1, 2]]
+    # A frame may have columns with the names of a sample's fields.
+    odd = pd.DataFrame({"weights": [1.0], "x": [2.0], "observables": [3.0]})
+    assert as_events(odd, observables=["x"])[0].tolist() == [[2]]
+    assert as_events(pd.DataFrame([[1.0, 2.0]]), observables=["1", "0"])[0].tolist() == [[2, 1]]
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (SAMPLE, "no column c; the model needs a, c: rename the columns, or give an array"),
+        (pd.DataFrame({"a": [1.0]}), "no column c"),
+        ([[1.0, 2.0, 3.0]], r"3 column\(s\), but the model has 2 observable\(s\); give a, c"),
+    ],
+)
+def test_events_without_the_observables(x, message):
+    with pytest.raises(InputError, match=message):
+        as_events(x, observables=["a", "c"])
+
+
+def test_masked_values_are_refused_as_nan():
+    masked = np.ma.masked_array([1, 2, 3], mask=[False, True, False])
+    with pytest.raises(InputError, match="column 'x' is nan in row 1"):
+        as_table(masked, "x", None, "x")
+    with pytest.raises(InputError, match="'weight' is nan in row 1"):
+        as_weights(masked, 3)
+    assert as_table(np.ma.masked_array([1, 2]), "x", None, "x")[0].tolist() == [[1], [2]]
+
+
+def test_read_only_columns_are_copied_so_that_torch_does_not_warn():
+    column = np.arange(3.0)
+    column.flags.writeable = False
+    torch.from_numpy(as_weights(pd.Series(column), 3))
+    torch.from_numpy(as_table(column, "x", None, "x")[0])
+
+
+def test_effective_size():
+    assert effective_size(np.full(10, 3.0)) == 10
+    assert effective_size(np.array([1.0, 1.0, -1.0])) == pytest.approx(1 / 3)

@@ -58,3 +58,15 @@ def test_one_value_is_no_grid():
         make_grid(np.array([[0.5], [0.5]]), (0, 1), ["theta"])
     with pytest.raises(gl.InputError, match="at least 2"):
         gl.grid((0, 1), 1)
+
+
+def test_neighbours_are_next_to_each_other():
+    grid, _ = make_grid(np.array([[0.3], [0.1], [0.9]]), (0, 1), ["theta"])
+    assert [(grid.values[a, 0], grid.values[b, 0]) for a, b in grid.neighbours()] == [
+        (0.1, 0.3),
+        (0.3, 0.9),
+    ]
+    corners = np.array([[0.0, 0.0], [0.1, 10.0], [1.0, 0.0], [1.0, 10.0]])
+    # In units of the range the second parameter's distances count as the first's.
+    plane, _ = make_grid(corners, [(0, 1), (0, 100)], ["a", "b"])
+    assert plane.neighbours() == [(0, 1), (1, 0), (2, 3), (3, 2)]

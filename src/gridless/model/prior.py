@@ -43,9 +43,7 @@ class ImpliedPrior:
     def between_templates(self) -> float:
         """Mean of log q halfway between neighbouring templates, less that at the templates."""
         unit = self.grid.unit
-        distance = np.linalg.norm(unit[:, None] - unit, axis=-1)
-        np.fill_diagonal(distance, np.inf)
-        neighbour = unit[distance.argmin(axis=1)]
+        neighbour = unit[self.grid.nearest()]
         at, between = (chebyshev.evaluate(self.log_q, t) for t in (unit, 0.5 * (unit + neighbour)))
         return float(between.mean() - at.mean())
 

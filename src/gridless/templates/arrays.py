@@ -44,6 +44,47 @@ def as_table(
     return table, labels
 
 
+def as_events(
+    x: Any, weights: Any = None, observables: Sequence[str] | None = None
+) -> tuple[Array, Array | None]:
+    """Observed events as a finite table with their weights.
+
+    Parameters
+    ----------
+    x : array, data frame or Sample
+        Events (events, observables). Columns of a data frame and of a `Sample` are found by their
+        names; those of an array must be in the order of `observables`.
+    weights : array, optional
+        One weight per event. Without any, those of the sample, if it has some.
+    observables : sequence of str, optional
+        The columns that are wanted, in their order. Without it, all there are.
+
+    Returns
+    -------
+    tuple of array (events, observables) and array (events,) or None
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> sample = gl.read({"pt": [30.0, 40.0], "eta": [0.5, -1.0], "w": [1, 2]}, ["eta", "pt"], "w")
+    >>> x, weights = as_events(sample, observables=["pt", "eta"])
+    >>> x.tolist(), weights.tolist()
+    ([[30.0, 0.5], [40.0, -1.0]], [1.0, 2.0])
+    """
+    if _is_sample(x):
+        weights = x.weights if weights is None else weights
+        x = _columns(x.x, tuple(x.observables), observables)
+    elif hasattr(x, "columns"):
+        x = _columns(x, tuple(str(name) for name in x.columns), observables)
+    table, found = as_table(x, "x", None, "x")
+    if observables is not None and len(found) != len(observables):
+        raise InputError(
+            f"x: {len(found)} column(s), but the model has {len(observables)} observable(s); "
+            f"give {', '.join(observables)}, in that order"
+        )
+    return table, as_weights(weights, len(table))
+
+
 def as_weights(weights: Any, events: int) -> Array | None:
     """One finite weight per event, or None where there are none."""
     if weights is None:
@@ -55,6 +96,34 @@ def as_weights(weights: Any, events: int) -> Array | None:
         )
     check_finite(values[:, None], "weights", ("weight",))
     return values
+
+
+def weights_or_ones(weights: Array | None, events: int) -> Array:
+    """The weights of so many events: 1 each where there are none."""
+    return np.ones(events) if weights is None else weights
+
+
+def effective_size(weights: Array) -> float:
+    """(sum w)^2 / sum w^2: how many events of equal weight are worth as much.
+
+    Parameters
+    ----------
+    weights : array (events,)
+        One weight per event, of either sign.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> effective_size(np.array([1.0, 1.0, 1.0]))
+    3.0
+    >>> effective_size(np.array([1.0, 1.0, -1.0]))
+    0.3333333333333333
+    """
+    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def check_finite(table: Array, what: str, labels: Sequence[str]) -> None:
@@ -74,6 +143,33 @@ def check_finite(table: Array, what: str, labels: Sequence[str]) -> None:
     )
 
 
+def _is_sample(x: Any) -> bool:
+    """Whether `x` is events with weights, such as `read` gives; a data frame may have columns of
+    these names, and templates hold events of different theta."""
+    return (
+        hasattr(x, "x")
+        and hasattr(x, "weights")
+        and hasattr(x, "observables")
+        and not hasattr(x, "__len__")
+    )
+
+
+def _columns(data: Any, names: tuple[str, ...], wanted: Sequence[str] | None) -> Any:
+    """The wanted columns of an array or a data frame whose columns have these names."""
+    if wanted is None:
+        return data
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise InputError(
+            f"x: no column {', '.join(missing)}; the model needs {', '.join(wanted)}: rename the "
+            "columns, or give an array in that order"
+        )
+    if isinstance(data, np.ndarray):
+        return data[:, [names.index(name) for name in wanted]]
+    # Names of a data frame's columns need not be text.
+    return data[[data.columns[names.index(name)] for name in wanted]]
+
+
 def _own_names(data: Any) -> tuple[str, ...] | None:
     if hasattr(data, "columns"):
         return tuple(str(name) for name in data.columns)
@@ -85,6 +181,10 @@ def _as_floats(data: Any, what: str) -> Array:
     if hasattr(data, "detach"):
         data = data.detach().cpu()
     try:
-        return np.ascontiguousarray(data, dtype=np.float64)
+        if np.ma.is_masked(data):
+            data = np.ma.filled(np.ma.asarray(data, np.float64), np.nan)
+        values = np.ascontiguousarray(data, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what}: not a table of numbers ({error}); give real numbers") from error
+    # Data frames hand out read-only views, of which torch warns.
+    return values if values.flags.writeable else values.copy()

@@ -81,7 +81,7 @@ def audit_templates(
         else:
             findings += [_full_grid(grid)]
         findings += [_weight(template, weights, grid)]
-    pairs = _neighbours(grid)
+    pairs = grid.neighbours()
     findings += [_size(template, weights, grid), _number(grid, components)]
     findings += [_gap(x, template, weights, grid, pairs), _range(grid)]
     findings += _overlap(x, template, weights, grid, observables, pairs)
@@ -90,16 +90,6 @@ def audit_templates(
         f'{x.shape[1]} observable(s), objective "{objective}"'
     )
     return Audit(title, tuple(findings))
-
-
-def _neighbours(grid: Grid) -> list[tuple[int, int]]:
-    """Pairs of templates between which estimates will interpolate."""
-    if len(grid.parameters) == 1:
-        order = grid.unit[:, 0].argsort()
-        return list(zip(order[:-1].tolist(), order[1:].tolist(), strict=True))
-    distance = np.linalg.norm(grid.unit[:, None] - grid.unit, axis=-1)
-    np.fill_diagonal(distance, np.inf)
-    return list(enumerate(distance.argmin(axis=1).tolist()))
 
 
 def _full_grid(grid: Grid) -> Finding:

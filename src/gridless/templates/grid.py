@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +59,20 @@ class Grid:
         if len(self.parameters) == 1:
             return float(np.diff(np.sort(self.unit[:, 0])).max())
         return float(len(self) ** (-1 / len(self.parameters)))
+
+    def nearest(self) -> NDArray[np.int64]:
+        """For each template the one that lies nearest, in units of the range."""
+        distance = np.linalg.norm(self.unit[:, None] - self.unit, axis=-1)
+        np.fill_diagonal(distance, np.inf)
+        return np.asarray(distance.argmin(axis=1))
+
+    def neighbours(self) -> list[tuple[int, int]]:
+        """Pairs of templates between which estimates interpolate: the next one for one parameter,
+        the nearest one for several."""
+        if len(self.parameters) == 1:
+            order = self.unit[:, 0].argsort().tolist()
+            return list(pairwise(order))
+        return list(enumerate(self.nearest().tolist()))
 
     def describe(self) -> str:
         """`theta in [0, 1]`: the parameters with their bounds."""
