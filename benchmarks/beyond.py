@@ -12,7 +12,7 @@ import torch
 from scipy.stats import chi2, qmc
 
 import gridless as gl
-from gridless.examples import ManyObservables, OneObservable, Toy, TwoObservables, TwoParameters
+from gridless.examples import Example, ManyObservables, OneObservable, TwoObservables, TwoParameters
 from gridless.likelihood.likelihood import Likelihood
 from gridless.templates.arrays import Array
 
@@ -21,11 +21,11 @@ SIZES = tuple(1000 * n for n in (20, 200, 50, 100, 30, 150, 20, 100, 60, 200))
 POINTS = ((0.3, 0.3), (0.7, 0.7), (0.5, 0.5), (0.3, 0.7), (0.7, 0.3))
 
 
-def compare(toy: Toy, model: gl.Model, samples: list[Array]) -> tuple[Array, Array]:
+def compare(example: Example, model: gl.Model, samples: list[Array]) -> tuple[Array, Array]:
     """Bias in errors of 10,000 events, and errors over the exact ones."""
     bias, ratio = [], []
     for x in samples:
-        found, exact = model.likelihood(x).maximum(), toy.likelihood(x).maximum()
+        found, exact = model.likelihood(x).maximum(), example.likelihood(x).maximum()
         sigma = exact.errors * (exact.events / 10_000) ** 0.5
         bias.append((found.values - exact.values) / sigma)
         ratio.append(found.errors / exact.errors)
@@ -43,42 +43,44 @@ def show(label: str, bias: Array, ratio: Array) -> None:
 
 def unequal(first: int) -> None:
     """1-D, templates anywhere and of any size."""
-    toy = OneObservable()
-    samples = [toy.quantiles(t) for t in np.linspace(0.1, 0.9, 9)]
+    example = OneObservable()
+    samples = [example.quantiles(t) for t in np.linspace(0.1, 0.9, 9)]
     for seed in range(first, first + 5):
-        model = gl.fit(toy.templates(SIZES, seed, at=UNEQUAL), seed=seed)
-        show(f"unequal, seed {seed}", *compare(toy, model, samples))
+        model = gl.fit(example.templates(SIZES, seed, at=UNEQUAL), seed=seed)
+        show(f"unequal, seed {seed}", *compare(example, model, samples))
 
 
 def ten(first: int) -> None:
     """Ten observables."""
-    toy = ManyObservables()
-    samples = [toy.sample(t, 100_000, 2000 + i) for i, t in enumerate((0.1, 0.3, 0.5, 0.7, 0.9))]
+    example = ManyObservables()
+    samples = [
+        example.sample(t, 100_000, 2000 + i) for i, t in enumerate((0.1, 0.3, 0.5, 0.7, 0.9))
+    ]
     for seed in range(first, first + 3):
-        model = gl.fit(toy.templates(100_000, seed), seed=seed)
-        show(f"ten observables, seed {seed}", *compare(toy, model, samples))
+        model = gl.fit(example.templates(100_000, seed), seed=seed)
+        show(f"ten observables, seed {seed}", *compare(example, model, samples))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
     print(f"peak memory of the process: {peak:.2f} GB", flush=True)
 
 
 def two_parameters(first: int) -> None:
     """Two parameters, on a grid and scattered, with the coverage of the 68 percent contour."""
-    toy = TwoParameters()
-    samples = [toy.sample(p, 200_000, 3000 + i) for i, p in enumerate(POINTS)]
+    example = TwoParameters()
+    samples = [example.sample(p, 200_000, 3000 + i) for i, p in enumerate(POINTS)]
     found: dict[str, list[Array]] = {}
     for seed in range(first, first + 5):
         scattered = qmc.LatinHypercube(2, rng=seed).random(40)
         kinds = {
-            "grid 5 x 5": toy.templates(40_000, seed, templates=5),
-            "40 scattered": toy.templates(40_000, seed, at=scattered),
+            "grid 5 x 5": example.templates(40_000, seed, templates=5),
+            "40 scattered": example.templates(40_000, seed, at=scattered),
         }
         for kind, templates in kinds.items():
             model = gl.fit(templates, seed=seed)
-            bias, ratio = compare(toy, model, samples)
+            bias, ratio = compare(example, model, samples)
             show(f"two parameters, {kind}, seed {seed}", bias, ratio)
             found.setdefault(kind, []).append(bias)
             covered = sum(
-                inside(model.likelihood(toy.sample(p, 2_000, 10_000 + 100 * i + j)), p)
+                inside(model.likelihood(example.sample(p, 2_000, 10_000 + 100 * i + j)), p)
                 for i, p in enumerate(POINTS)
                 for j in range(100)
             )
@@ -95,11 +97,11 @@ def inside(likelihood: Likelihood, truth: tuple[float, ...]) -> bool:
 
 def weights(first: int) -> None:
     """1-D with 30 percent of the weights equal to -1, and weighted observed events."""
-    toy = OneObservable()
-    samples = [toy.quantiles(t) for t in np.linspace(0.1, 0.9, 9)]
+    example = OneObservable()
+    samples = [example.quantiles(t) for t in np.linspace(0.1, 0.9, 9)]
     for seed in range(first, first + 5):
         model = gl.fit(negative(100_000, seed), seed=seed)
-        bias, ratio = compare(toy, model, samples)
+        bias, ratio = compare(example, model, samples)
         # 10,000 events of which 30 percent count -1 are worth 10,000 x 0.4^2.
         show(f"negative weights, seed {seed}, effective statistics", 0.4 * bias, ratio)
     random = np.random.default_rng(first)
@@ -127,13 +129,13 @@ def negative(events: int, seed: int) -> gl.Templates:
 
 def small(first: int) -> None:
     """Ten templates of 5,000 in the 2-D example, ten trainings."""
-    toy = TwoObservables()
+    example = TwoObservables()
     values = np.linspace(0.1, 0.9, 9)
     slopes, both, statistical = [], [], []
     for seed in range(first, first + 10):
-        model = gl.fit(toy.templates(5_000, seed), "gaussian", components=2, seed=seed)
+        model = gl.fit(example.templates(5_000, seed), "gaussian", components=2, seed=seed)
         table = gl.closure(
-            model, [(t, toy.sample(t, 20_000, 100 * seed + i)) for i, t in enumerate(values)]
+            model, [(t, example.sample(t, 20_000, 100 * seed + i)) for i, t in enumerate(values)]
         )
         slopes.append(table.line[0])
         both.append(table.pull)

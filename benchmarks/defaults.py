@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 import gridless as gl
-from gridless.examples import ManyObservables, OneObservable, Toy, TwoObservables
+from gridless.examples import Example, ManyObservables, OneObservable, TwoObservables
 from gridless.templates.arrays import Array
 
 VALUES = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -39,7 +39,7 @@ FITS: dict[str, dict[str, Any]] = {
 class Problem(NamedTuple):
     """Templates for a seed, samples of known theta, and the exact estimates of those."""
 
-    toy: Toy
+    example: Example
     events: int
     samples: list[Array]
 
@@ -47,9 +47,9 @@ class Problem(NamedTuple):
 def problems() -> dict[str, Callable[[], Problem]]:
     """What is measured, by name; samples are large so that the method's own errors show."""
 
-    def sampled(toy: Toy, events: int) -> Problem:
-        samples = [toy.sample(t, 200_000, 1000 + i) for i, t in enumerate(VALUES)]
-        return Problem(toy, events, samples)
+    def sampled(example: Example, events: int) -> Problem:
+        samples = [example.sample(t, 200_000, 1000 + i) for i, t in enumerate(VALUES)]
+        return Problem(example, events, samples)
 
     one = OneObservable()
     return {
@@ -62,11 +62,11 @@ def problems() -> dict[str, Callable[[], Problem]]:
 
 def row(problem: Problem, options: dict[str, Any], seeds: range) -> str:
     """Bias in errors of 10,000 events, error over the exact one, slope and CPU seconds."""
-    exact = [problem.toy.likelihood(x).maximum() for x in problem.samples]
+    exact = [problem.example.likelihood(x).maximum() for x in problem.samples]
     sigma = [e.error * (e.events / 10_000) ** 0.5 for e in exact]
     bias, ratio, slopes, seconds = [], [], [], []
     for seed in seeds:
-        templates = problem.toy.templates(problem.events, seed)
+        templates = problem.example.templates(problem.events, seed)
         start = time.process_time()
         model = gl.fit(templates, seed=seed, replicas=0, **options)
         seconds.append(time.process_time() - start)

@@ -34,12 +34,12 @@ class Point(NamedTuple):
 
 
 def events(scale: int) -> Iterator[Point]:
-    """Ten templates of the two-observable toy, as many observed events as simulated ones."""
-    toy = TwoObservables()
+    """Ten templates of the two-observable example, as many observed events as simulated ones."""
+    example = TwoObservables()
     for count in (10_000, 30_000, 100_000, 300_000, 1_000_000):
         size = count // scale
-        templates = toy.templates(size // 10, _SEED)
-        yield Point(size, templates, toy.sample(0.4, size, 2), {})
+        templates = example.templates(size // 10, _SEED)
+        yield Point(size, templates, example.sample(0.4, size, 2), {})
 
 
 def observables(scale: int) -> Iterator[Point]:
@@ -56,9 +56,9 @@ def templates(scale: int) -> Iterator[Point]:
 
 def components(scale: int) -> Iterator[Point]:
     """Gaussian components of the posterior."""
-    toy = TwoObservables()
-    sample = toy.templates(20_000 // scale, _SEED)
-    observed = toy.sample(0.4, 200_000 // scale, 2)
+    example = TwoObservables()
+    sample = example.templates(20_000 // scale, _SEED)
+    observed = example.sample(0.4, 200_000 // scale, 2)
     for count in (1, 2, 4, 8):
         yield Point(count, sample, observed, {"basis": "gaussian", "components": count})
 

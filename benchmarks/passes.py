@@ -56,9 +56,9 @@ def floor(model: gl.Model, nodes: int, events: int) -> Callable[[], None]:
 
 def measure(name: str, scale: int) -> Pass:
     """Train on ten templates of 20,000 events and take turns with the floor, the least of each."""
-    toy = TwoObservables()
-    model = gl.fit(toy.templates(20_000 // scale, _SEED), seed=_SEED, **MODELS[name])
-    x = toy.sample(0.4, 1_000_000 // scale, 2)
+    example = TwoObservables()
+    model = gl.fit(example.templates(20_000 // scale, _SEED), seed=_SEED, **MODELS[name])
+    x = example.sample(0.4, 1_000_000 // scale, 2)
     nodes = len(model.likelihood(x).coefficients)
     bare = floor(model, nodes, len(x))
     bare()
@@ -72,9 +72,9 @@ def measure(name: str, scale: int) -> Pass:
 def experiments(pool: int, scale: int) -> float:
     """CPU time of 10,000 pseudo-experiments of 10,000 events, over that of a pass over their pool;
     in turns, the least of each."""
-    toy = TwoObservables()
-    model = gl.fit(toy.templates(20_000 // scale, _SEED), seed=_SEED)
-    x = toy.sample(0.4, pool // scale, 2)
+    example = TwoObservables()
+    model = gl.fit(example.templates(20_000 // scale, _SEED), seed=_SEED)
+    x = example.sample(0.4, pool // scale, 2)
     size = 10_000 // scale
     times = [
         (

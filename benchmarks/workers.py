@@ -21,13 +21,15 @@ def measure_workers(scale: int, workers: Sequence[int] = WORKERS) -> list[dict[s
 
     Starting the workers and what they import is not counted: a cluster is there already.
     """
-    toy = TwoObservables()
-    model = gl.fit(toy.templates(20_000 // scale, 1), seed=1)
+    example = TwoObservables()
+    model = gl.fit(example.templates(20_000 // scale, 1), seed=1)
     values = [0.1 * (i + 1) for i in range(SAMPLES)]
-    samples = {value: toy.sample(value, 100_000 // scale, i) for i, value in enumerate(values)}
+    samples = {value: example.sample(value, 100_000 // scale, i) for i, value in enumerate(values)}
     rows = []
     with tempfile.TemporaryDirectory() as name:
-        files = [_write(toy, Path(name) / f"{i}.parquet", EVENTS // scale, i) for i in range(FILES)]
+        files = [
+            _write(example, Path(name) / f"{i}.parquet", EVENTS // scale, i) for i in range(FILES)
+        ]
         for count in workers:
             with cluster(None, count) as client:
                 few = {value: x[:1000] for value, x in samples.items()}
@@ -43,8 +45,8 @@ def measure_workers(scale: int, workers: Sequence[int] = WORKERS) -> list[dict[s
     return rows
 
 
-def _write(toy: TwoObservables, file: Path, events: int, seed: int) -> Path:
-    x = toy.sample(0.4, events, seed)
+def _write(example: TwoObservables, file: Path, events: int, seed: int) -> Path:
+    x = example.sample(0.4, events, seed)
     columns = {f"x{i + 1}": column for i, column in enumerate(x.T)}
     pq.write_table(pa.table(columns), file, row_group_size=250_000)
     return file

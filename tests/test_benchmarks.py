@@ -18,8 +18,8 @@ from benchmarks.workers import measure_workers
 
 from gridless.examples import OneObservable
 
-TOY = OneObservable()
-SMALL = Problem("one", "tiny", TOY, 2_000, 2_000)
+EXAMPLE = OneObservable()
+SMALL = Problem("one", "tiny", EXAMPLE, 2_000, 2_000)
 
 
 def parabolas(best, width, size=33):
@@ -65,10 +65,10 @@ def test_draws_are_pseudo_experiments():
     ids=["exact", "binned", "classifier", "ours"],
 )
 def test_peers_share_an_interface(peer, options):
-    templates = TOY.templates(2_000, seed=1)
+    templates = EXAMPLE.templates(2_000, seed=1)
     theta = templates.grid.values[templates.template, 0]
     trained = peer.train(templates.x, theta, 1, **options)
-    x, values = TOY.quantiles(0.4, 2_000), points(33)
+    x, values = EXAMPLE.quantiles(0.4, 2_000), points(33)
     curve = peer.curve(trained, x, values)
     summed = -peer.log_density(trained, x, values).sum(axis=0)
     np.testing.assert_allclose(curve - curve[0], summed - summed[0], atol=0.05)
@@ -79,7 +79,7 @@ def test_peers_share_an_interface(peer, options):
 
 
 def test_binned_templates_stay_normalised():
-    templates = PROBLEMS["two"].toy.templates(1_000, seed=2)
+    templates = PROBLEMS["two"].example.templates(1_000, seed=2)
     theta = templates.grid.values[templates.template, 0]
     trained = binned.train(templates.x, theta, 0)
     powers = np.polynomial.chebyshev.chebvander(2 * points(9) - 1, len(trained.coefficients) - 1)

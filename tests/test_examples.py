@@ -1,4 +1,4 @@
-"""The toys' densities are what they sample, and their likelihoods are exact."""
+"""The densities of the examples are what they sample, and their likelihoods are exact."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,9 @@ from gridless.examples import ManyObservables, OneObservable, TwoObservables, Tw
 
 
 def test_the_exact_estimate_in_one_dimension_is_the_mean():
-    toy = OneObservable(width=0.7)
-    x = toy.sample(0.4, 5000, seed=1)
-    estimate = toy.likelihood(x).maximum()
+    example = OneObservable(width=0.7)
+    x = example.sample(0.4, 5000, seed=1)
+    estimate = example.likelihood(x).maximum()
     assert estimate.value == pytest.approx(x.mean(), abs=1e-9)
     assert estimate.error == pytest.approx(0.7 / np.sqrt(5000), rel=1e-6)
 
@@ -22,12 +22,12 @@ def test_quantiles_have_no_fluctuation():
 
 @pytest.mark.parametrize("theta", [0.0, 0.6])
 def test_two_observables_sample_their_density(theta):
-    toy = TwoObservables()
+    example = TwoObservables()
     u, v = np.meshgrid(np.linspace(-4, 8, 1201), np.linspace(-2, 6, 801), indexing="ij")
-    density = np.exp(toy.log_density(np.stack([u.ravel(), v.ravel()], 1), theta))
+    density = np.exp(example.log_density(np.stack([u.ravel(), v.ravel()], 1), theta))
     cell = 0.01 * 0.01
     assert density.sum() * cell == pytest.approx(1, abs=1e-4)
-    x = toy.sample(theta, 200_000, seed=2)
+    x = example.sample(theta, 200_000, seed=2)
     for column, axis in ((0, u), (1, v)):
         mean = (density * axis.ravel()).sum() * cell
         assert x[:, column].mean() == pytest.approx(mean, abs=0.01)
@@ -36,37 +36,37 @@ def test_two_observables_sample_their_density(theta):
 
 
 def test_sensitivity_is_only_where_x2_is_small():
-    toy = TwoObservables()
+    example = TwoObservables()
     sensitive, blind = np.array([[0.2, 1.0]]), np.array([[0.2, 3.5]])
-    assert toy.log_density(sensitive, 0.2) - toy.log_density(sensitive, 1.0) > 1
-    assert abs(toy.log_density(blind, 0.2) - toy.log_density(blind, 1.0)) < 1e-3
+    assert example.log_density(sensitive, 0.2) - example.log_density(sensitive, 1.0) > 1
+    assert abs(example.log_density(blind, 0.2) - example.log_density(blind, 1.0)) < 1e-3
 
 
 def test_seeds():
-    toy = TwoObservables()
-    assert (toy.sample(0.5, 10, seed=1) == toy.sample(0.5, 10, seed=1)).all()
-    assert (toy.templates(10, seed=1).x != toy.templates(10, seed=2).x).any()
+    example = TwoObservables()
+    assert (example.sample(0.5, 10, seed=1) == example.sample(0.5, 10, seed=1)).all()
+    assert (example.templates(10, seed=1).x != example.templates(10, seed=2).x).any()
 
 
 def test_many_observables_in_their_own_scales():
-    toy = ManyObservables()
-    x = toy.sample(0.7, 100_000, seed=1)
+    example = ManyObservables()
+    x = example.sample(0.7, 100_000, seed=1)
     y = np.log(x[:, 5:]) / 1.5
     np.testing.assert_allclose(y.mean(axis=0), 0.7 * 0.25 * np.array([-1, 1, -1, 1, -1]), atol=0.02)
     assert np.corrcoef(y.T)[0, 1] == pytest.approx(0.3, abs=0.01)
     assert x[:, 4].std() == pytest.approx(100, rel=0.01)
-    estimate = toy.likelihood(x).maximum()
+    estimate = example.likelihood(x).maximum()
     assert estimate.value == pytest.approx(0.7, abs=4 * estimate.error)
     # The information of one event is a Sigma^-1 a = 10 x 0.25^2 / 0.7 for alternating shifts.
     assert estimate.error == pytest.approx((100_000 * 0.625 / 0.7) ** -0.5, rel=0.01)
 
 
 def test_two_parameters():
-    toy = TwoParameters()
-    x = toy.sample((0.3, 0.6), 100_000, seed=2)
-    estimate = toy.likelihood(x).maximum()
+    example = TwoParameters()
+    x = example.sample((0.3, 0.6), 100_000, seed=2)
+    estimate = example.likelihood(x).maximum()
     assert (np.abs(estimate.value - [0.3, 0.6]) < 4 * estimate.error).all()
-    templates = toy.templates(10, seed=1, templates=3)
+    templates = example.templates(10, seed=1, templates=3)
     assert len(templates.grid) == 9
     assert templates.grid.parameters == ("t1", "t2")
 

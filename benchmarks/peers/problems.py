@@ -1,11 +1,11 @@
-"""What the peers are given: templates of a toy, and observed samples of known theta."""
+"""What the peers are given: templates of an example, and observed samples of known theta."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from gridless.examples import OneObservable, Toy, TwoObservables
+from gridless.examples import Example, OneObservable, TwoObservables
 
 VALUES = tuple(round(0.1 * i, 1) for i in range(1, 10))
 
@@ -16,23 +16,23 @@ class Problem:
 
     name: str
     title: str
-    toy: Toy
+    example: Example
     events: int
     observed: int = 100_000
 
     def quick(self) -> "Problem":
         """The same, small."""
-        return Problem(self.name, self.title, self.toy, self.events // 20, 10_000)
+        return Problem(self.name, self.title, self.example, self.events // 20, 10_000)
 
     def write_templates(self, folder: Path, seed: int) -> None:
         """The simulated events of one seed."""
-        templates = self.toy.templates(self.events, seed)
+        templates = self.example.templates(self.events, seed)
         theta = templates.grid.values[templates.template, 0]
         np.savez(folder / "templates.npz", x=templates.x, theta=theta)
 
     def write_observed(self, folder: Path) -> None:
         """The observed samples, the same for every peer and every seed."""
-        x = [self.toy.sample(t, self.observed, 1000 + i) for i, t in enumerate(VALUES)]
+        x = [self.example.sample(t, self.observed, 1000 + i) for i, t in enumerate(VALUES)]
         np.savez(folder / "observed.npz", x=np.array(x))
 
 

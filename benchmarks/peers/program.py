@@ -137,7 +137,7 @@ def _exact(problem: Problem, folder: Path) -> Any:
     from benchmarks.peers.runner import JUDGED, points
 
     with np.load(folder / "observed.npz") as file:
-        return np.array([curve(problem.toy, x, points(JUDGED)) for x in file["x"]])
+        return np.array([curve(problem.example, x, points(JUDGED)) for x in file["x"]])
 
 
 def _key(record: dict[str, Any]) -> tuple[str, str, int]:

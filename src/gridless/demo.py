@@ -16,9 +16,9 @@ from gridless.validation.closure import closure
 
 def run_demo(output: Path, events: int, seed: int, console: Console) -> None:
     """Simulate, audit, fit, measure and close; figures, report and model go to `output`."""
-    toy = TwoObservables()
+    example = TwoObservables()
     console.rule("1  Simulate: ten templates between 0 and 1")
-    templates = toy.templates(events, seed)
+    templates = example.templates(events, seed)
     audit = templates.audit(components=2, objective="template")
     console.print(str(audit), highlight=False)
 
@@ -28,9 +28,9 @@ def run_demo(output: Path, events: int, seed: int, console: Console) -> None:
 
     console.rule("3  Measure 10,000 events of unknown theta")
     hidden_truth = float(np.random.default_rng(seed + 1).uniform(0.2, 0.8))
-    observed = toy.sample(hidden_truth, 10_000, seed + 2)
+    observed = example.sample(hidden_truth, 10_000, seed + 2)
     likelihood = model.likelihood(observed)
-    estimate, exact = likelihood.maximum(), toy.likelihood(observed).maximum()
+    estimate, exact = likelihood.maximum(), example.likelihood(observed).maximum()
     low, high = likelihood.interval(0.95)
     found = (
         f"{estimate}\n  95 % interval: {low:.4f} to {high:.4f}\n"
@@ -41,7 +41,7 @@ def run_demo(output: Path, events: int, seed: int, console: Console) -> None:
 
     console.rule("4  Closure: does it hold between the templates?")
     values = grid((0, 1), 11)[[0, 1, 2, 3, 4, 6, 7, 8, 9, 10]]
-    samples = [(t, toy.sample(t, 10_000, seed + 100 + i)) for i, t in enumerate(values)]
+    samples = [(t, example.sample(t, 10_000, seed + 100 + i)) for i, t in enumerate(values)]
     table = closure(model, samples)
     console.print(str(table), highlight=False)
 

@@ -17,7 +17,7 @@ from gridless.templates.grid import Grid, grid
 from gridless.templates.templates import Templates
 
 
-class Toy(ABC):
+class Example(ABC):
     """A model of events whose density p(x | theta) is known, for every parameter in [0, 1].
 
     With one parameter theta is a number, with several an array of them on the last axis.
@@ -77,7 +77,7 @@ class Toy(ABC):
 
 
 @dataclass(frozen=True)
-class OneObservable(Toy):
+class OneObservable(Example):
     """x ~ N(theta, width): the example of section 5.2, and with width 4 that of section 5.1."""
 
     width: float = 1.0
@@ -95,7 +95,7 @@ class OneObservable(Toy):
 
 
 @dataclass(frozen=True)
-class TwoObservables(Toy):
+class TwoObservables(Example):
     """The example of section 5.3: x1 depends on theta only where x2 is small.
 
     p(x1, x2 | theta) = f N(x1; theta, 0.5) N(x2; 1, 0.5)
@@ -138,7 +138,7 @@ class TwoObservables(Toy):
 
 
 @dataclass(frozen=True)
-class ManyObservables(Toy):
+class ManyObservables(Example):
     """Ten correlated observables, each weakly sensitive, of very different scales and tails.
 
     y ~ N(0.25 theta (1, -1, 1, ...), 0.7 + 0.3 between any two); the first half is observed as
@@ -169,7 +169,7 @@ class ManyObservables(Toy):
 
 
 @dataclass(frozen=True)
-class TwoParameters(Toy):
+class TwoParameters(Example):
     """x1 ~ N(t1, 1), x2 ~ N(t1 / 2, 1 + 0.4 t2)."""
 
     observables = ("x1", "x2")

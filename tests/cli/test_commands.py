@@ -26,7 +26,7 @@ import gridless as gl
 from gridless.cli.main import main
 from gridless.examples import OneObservable
 
-TOY = OneObservable()
+EXAMPLE = OneObservable()
 FLAGS = ["--bounds", "mass", "0", "1", "-x", "x"]
 QUICK = ["--hidden", "3", "--epochs", "2", "--replicas", "4"]
 WEIGHTED = ["--bounds", "mass", "0", "1", "-x", "x * w", "--weight", "v", "--where", "entry < 300"]
@@ -43,11 +43,11 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("files")
     v = np.random.default_rng(1).uniform(0.5, 1.5, 400)
     for k, value in enumerate(gl.grid((0, 1), 10)):
-        x = TOY.sample(value, 400, seed=k)[:, 0]
+        x = EXAMPLE.sample(value, 400, seed=k)[:, 0]
         with uproot.recreate(path / f"t_{value:.2f}.root") as file:
             file["events"] = {"x": x, "w": np.full(400, 2.0), "v": v}
     with uproot.recreate(path / "data.root") as file:
-        file["events"] = {"x": TOY.sample(0.4, 2_000, seed=50)[:, 0], "w": np.ones(2_000)}
+        file["events"] = {"x": EXAMPLE.sample(0.4, 2_000, seed=50)[:, 0], "w": np.ones(2_000)}
     for flags, name in ((FLAGS, "m.safetensors"), (WEIGHTED, "weighted.safetensors")):
         result = run("fit", path / "t_{mass}.root:events", *flags, "-o", path / name, *QUICK)
         assert result.exit_code == 0, result.output

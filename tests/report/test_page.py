@@ -61,13 +61,13 @@ def paper_report(folder):
 
 def report_of_a_model(folder):
     """What `gridless report` writes with data and samples, and names that are hard on a page."""
-    toy = TwoObservables()
-    templates = toy.templates(500, seed=1)
+    example = TwoObservables()
+    templates = example.templates(500, seed=1)
     model = gl.fit(templates, hidden=(3,), epochs=2, replicas=4)
     source = {"source": "far/away/" * 9 + "t.root:events", "events": 5_000, "checksum": "0f" * 32}
     model = replace(model, summary=summarise(templates, 1, "template"), data=(source,))
-    likelihood = model.likelihood(toy.sample(0.995, 2_000, seed=2))
-    samples = {v: toy.sample(v, 500, seed=3) for v in (0.2, 0.5, 0.8)}
+    likelihood = model.likelihood(example.sample(0.995, 2_000, seed=2))
+    samples = {v: example.sample(v, 500, seed=3) for v in (0.2, 0.5, 0.8)}
     versions = current_versions() | {"gridless": "0.0.1"}
     command = "gridless report m.safetensors " + "data.root:events " * 9
     page = folder / "model.html"

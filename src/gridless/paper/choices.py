@@ -23,7 +23,7 @@ class Choices:
 
     def described(self) -> list[str]:
         """Our choices in words, for the report."""
-        toy = TwoObservables()
+        two = TwoObservables()
         return [
             f"functional fit: {self.functional_events:,} events at each of ten values, "
             f"{self.functional_repeats} repetitions",
@@ -34,10 +34,10 @@ class Choices:
             f"tests: {self.test_events:,} events at each of {self.test_values} values, the centres "
             f"of equal bins of [0, 1]; {self.test_sets} such sets for each of "
             f"{self.trainings} trainings",
-            f"2-D model: fraction {toy.fraction:g}; p_a: mean theta and width {toy.width:g} in x1, "
-            f"mean {toy.low_mean:g} and width {toy.width_2:g} in x2; p_b: Gamma of shape "
-            f"{toy.shape:g} and scale {toy.scale:g} from {toy.shift:g} in x1, mean "
-            f"{toy.high_mean:g} and width {toy.width_2:g} in x2",
+            f"2-D model: fraction {two.fraction:g}; p_a: mean theta and width {two.width:g} in x1, "
+            f"mean {two.low_mean:g} and width {two.width_2:g} in x2; p_b: Gamma of shape "
+            f"{two.shape:g} and scale {two.scale:g} from {two.shift:g} in x1, mean "
+            f"{two.high_mean:g} and width {two.width_2:g} in x2",
             "figure 6: three events picked, from a dozen seeds, to be typical of theta = 0.2",
             f"first seed: {self.seed}",
         ]

@@ -55,11 +55,11 @@ def template_overlap(narrow: float, broad: float) -> Figure:
         for axes, width, title in zip(
             panels, (narrow, broad), ("distinguishable", "hard to distinguish"), strict=True
         ):
-            toy, reach = OneObservable(width), max(3.2 * width, 0.1)
+            example, reach = OneObservable(width), max(3.2 * width, 0.1)
             x = np.linspace(-reach, 1 + reach, 800)
             for k, colour in zip(_FOUR, _FOUR_COLOURS, strict=True):
                 theta = grid((0, 1), 10)[k]
-                density = np.exp(toy.log_density(x[:, None], theta))
+                density = np.exp(example.log_density(x[:, None], theta))
                 axes.plot(x, density, color=colour, label=f"{THETA} = {theta:.2f}")
             axes.set(xlabel="$x$", ylabel=r"$p(x\,|\,\theta)$", title=title, xlim=x[[0, -1]])
             axes.set_ylim(0, axes.get_ylim()[1] * (1.35 if width < 1 else 1.05))
@@ -186,17 +186,17 @@ def single_events(model: Model, x: Array, true: float) -> Figure:
 
 def two_dimensional_densities(seed: int) -> Figure:
     """Figure 8: the two-observable densities at the extreme values, with sample points."""
-    toy = TwoObservables()
+    example = TwoObservables()
     u, v = np.meshgrid(np.linspace(-2, 4, 161), np.linspace(-0.6, 4.8, 161))
     points = np.stack([u.ravel(), v.ravel()], axis=1)
     with style():
         figure, (axes,) = _figure(5.2, 4.6)
         handles = []
         for theta, colour in ((0.0, RED), (1.0, BLUE)):
-            density = np.exp(toy.log_density(points, theta)).reshape(u.shape)
+            density = np.exp(example.log_density(points, theta)).reshape(u.shape)
             levels = density.max() * np.array([0.05, 0.2, 0.5, 0.8])
             axes.contour(u, v, density, levels=levels, colors=[colour])
-            x = toy.sample(theta, 400, seed)
+            x = example.sample(theta, 400, seed)
             axes.plot(x[:, 0], x[:, 1], "o", ms=3, color=colour, alpha=0.25, mew=0)
             handles += axes.plot([], [], color=colour, label=f"{THETA} = {theta:g}")
         axes.set(xlabel="$x_1$", ylabel="$x_2$", xlim=(-2, 4), ylim=(-0.6, 4.8))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gridless.examples import OneObservable, Toy, TwoObservables
+from gridless.examples import Example, OneObservable, TwoObservables
 from gridless.model.model import Model
 from gridless.paper import figures
 from gridless.paper.functional_fit import (
@@ -19,6 +19,7 @@ from gridless.paper.workspace import Workspace
 from gridless.progress import progress_bar
 from gridless.report.figures import draw_closure
 from gridless.report.page import Section, Statement
+from gridless.templates.arrays import Array
 from gridless.templates.grid import grid
 from gridless.validation.closure import Closure, closure
 
@@ -211,17 +212,19 @@ def fig6(work: Workspace) -> Section:
     )
 
 
-def _test_set(work: Workspace, toy: Toy, number: int) -> list[tuple[float, np.ndarray[Any, Any]]]:
+def _test_set(work: Workspace, example: Example, number: int) -> list[tuple[float, Array]]:
     """The paper's test: samples at twenty values; `number` tells the sets apart."""
     values = grid((0, 1), work.choices.test_values)
     return [
-        (float(t), toy.sample(t, work.choices.test_events, 10_000 + 100 * number + i))
+        (float(t), example.sample(t, work.choices.test_events, 10_000 + 100 * number + i))
         for i, t in enumerate(values)
     ]
 
 
-def _response(work: Workspace, toy: Toy, model: Model, paper: str) -> tuple[Closure, Statement]:
-    table = closure(model, _test_set(work, toy, 0))
+def _response(
+    work: Workspace, example: Example, model: Model, paper: str
+) -> tuple[Closure, Statement]:
+    table = closure(model, _test_set(work, example, 0))
     slope, _ = table.line
     ratio = table.chi2 / table.dof
     # The spread of chi2/dof for one set of n samples is sqrt(2 / n).
@@ -249,9 +252,9 @@ def fig7(work: Workspace) -> Section:
 
 def fig8(work: Workspace) -> Section:
     """The two-observable densities at the extreme values."""
-    toy = TwoObservables()
+    example = TwoObservables()
     events = np.array([[0.0, 1.0], [0.0, 3.0]])
-    change = toy.log_density(events, 0.0) - toy.log_density(events, 1.0)
+    change = example.log_density(events, 0.0) - example.log_density(events, 1.0)
     statement = Statement(
         "x1 tells theta apart for small x2 only.",
         f"From theta = 1 to 0, log p at x1 = 0 changes by {change[0]:.2f} at x2 = 1 and by "
@@ -312,7 +315,7 @@ def _closure_numbers(table: Closure) -> dict[str, Any]:
 
 
 def _repeated(
-    work: Workspace, name: str, toy: Toy, model: Callable[[int], Model]
+    work: Workspace, name: str, example: Example, model: Callable[[int], Model]
 ) -> dict[str, Any]:
     """chi2/dof of the paper's test, for every training over many test sets."""
     trainings, sets = work.choices.trainings, work.choices.test_sets
@@ -321,7 +324,7 @@ def _repeated(
         for training, number in np.ndindex(ratios.shape):
             ratios[training, number] = work.number(
                 f"closure-{name}-{training}-{number}",
-                partial(_chi2_per_dof, work, toy, model, training, number),
+                partial(_chi2_per_dof, work, example, model, training, number),
             )
             report(f"training {training + 1} of {trainings}")
     return {
@@ -333,9 +336,9 @@ def _repeated(
 
 
 def _chi2_per_dof(
-    work: Workspace, toy: Toy, model: Callable[[int], Model], training: int, number: int
+    work: Workspace, example: Example, model: Callable[[int], Model], training: int, number: int
 ) -> float:
-    table = closure(model(training), _test_set(work, toy, number))
+    table = closure(model(training), _test_set(work, example, number))
     return table.chi2 / table.dof
 
 
@@ -354,8 +357,8 @@ def closures(work: Workspace) -> Section:
     # 0.85 to 1.25, or as much wider as three standard errors of few test sets are.
     error = float(np.sqrt(2 / (work.choices.test_values * work.choices.test_sets)))
     width = max(0.15, 3 * error)
-    for title, (name, model, toy) in cases.items():
-        result = _repeated(work, name, toy, model)
+    for title, (name, model, example) in cases.items():
+        result = _repeated(work, name, example, model)
         numbers[title] = result
         means = result["mean per training"]
         listed = ", ".join(f"{m:.2f}" for m in means)

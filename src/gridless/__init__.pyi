@@ -1,0 +1,29 @@
+"""The public names and where each lives; loaded on first use."""
+
+from .density.basis import Basis as Basis
+from .density.basis import ExpPolynomial as ExpPolynomial
+from .density.basis import Gaussian as Gaussian
+from .density.basis import Logistic as Logistic
+from .errors import GridlessWarning as GridlessWarning
+from .errors import InputError as InputError
+from .files.read_events import Sample as Sample
+from .files.read_events import read as read
+from .files.template_files import read_templates as read_templates
+from .fitting import fit as fit
+from .likelihood.estimate import Estimate as Estimate
+from .likelihood.likelihood import Likelihood as Likelihood
+from .model.file import load as load
+from .model.model import Model as Model
+from .model.posterior import Posterior as Posterior
+from .model.stream import read_likelihood as read_likelihood
+from .templates.grid import grid as grid
+from .templates.templates import Templates as Templates
+from .training.objectives import Penalty as Penalty
+from .validation.bootstrap import Bootstrap as Bootstrap
+from .validation.bootstrap import bootstrap as bootstrap
+from .validation.closure import Closure as Closure
+from .validation.closure import closure as closure
+from .validation.coverage import Coverage as Coverage
+from .validation.coverage import coverage as coverage
+
+__version__: str
