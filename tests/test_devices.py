@@ -9,7 +9,7 @@ from torch.utils._pytree import tree_leaves
 import gridless as gl
 from gridless.density.basis import ExpPolynomial, Gaussian
 from gridless.density.network import Network
-from gridless.devices import find_device
+from gridless.distributed import find_device
 from gridless.errors import InputError
 from gridless.examples import OneObservable
 from gridless.training.adam import Adam

@@ -9,8 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "gridless"
 # From the first that is loaded to the last; names on one line stand beside each other.
 LAYERS = [
     {"errors"},
-    {"registry", "progress", "ranks", "devices"},
-    {"parallel", "distributed"},
+    {"registry", "parallel", "distributed"},
     {"templates"},
     {"files"},
     {"likelihood"},

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gridless import ranks
+from gridless import distributed
 from gridless.density.basis import Basis, basis_kind
 from gridless.density.network import Network
-from gridless.devices import find_device
+from gridless.distributed import find_device
 from gridless.errors import InputError, check_choice
 from gridless.model.model import PRIORS, Model
 from gridless.model.prior import implied_prior
@@ -145,7 +145,7 @@ def fit(
     flatness = None
     if objective == "penalty":
         flatness = _flatness(penalty or Penalty(), templates, network, training)
-    everywhere = ranks.least(len(training)) * ranks.count()
+    everywhere = distributed.least(len(training)) * distributed.size()
     schedule = _schedule(everywhere, epochs, batch, rate)
     options = {
         "objective": objective,
@@ -161,7 +161,7 @@ def fit(
     if checkpoint is not None:
         shape_of = [kind.name, kind.options(), components, hidden, activation, ensemble]
         key = fingerprint([events.x, events.template, events.weights], options | {"net": shape_of})
-        alone = "" if ranks.count() == 1 else f".{ranks.number()}"
+        alone = "" if distributed.size() == 1 else f".{distributed.rank()}"
         keep = Checkpoint(Path(f"{checkpoint}{alone}"), key)
     trainer = Trainer(network, training, held, t, objective, ridge, generator, keep)
     history, strength = train(
@@ -194,7 +194,7 @@ def fit(
 
 def _effective(weights: Array) -> float:
     """How many events of equal weight would tell as much, over all ranks."""
-    first, second = ranks.total(torch.tensor([weights.sum(), (weights**2).sum()]))
+    first, second = distributed.total(torch.tensor([weights.sum(), (weights**2).sum()]))
     return float(first**2 / second)
 
 
@@ -202,7 +202,7 @@ def _prepare(templates: Templates, weights: Array, network: Network) -> Events:
     """Set the network's standardisation from the templates and apply it to them."""
     transformation = input_transformation(templates.x)
     network.mean, network.scale, network.bend = (
-        ranks.of_first(torch.as_tensor(v, dtype=torch.float32)) for v in transformation
+        distributed.of_first(torch.as_tensor(v, dtype=torch.float32)) for v in transformation
     )
     x = network.standardise(torch.as_tensor(templates.x)).float()
     return Events(
@@ -213,7 +213,7 @@ def _prepare(templates: Templates, weights: Array, network: Network) -> Events:
 def _log_share(templates: Templates, weights: Array) -> Tensor:
     """The logs of the templates' shares in all events."""
     sums = np.bincount(templates.template, weights, minlength=len(templates.grid))
-    total = ranks.total(torch.as_tensor(sums))
+    total = distributed.total(torch.as_tensor(sums))
     return torch.log(total / total.sum()).float()
 
 
@@ -298,12 +298,12 @@ def _flatness(penalty: Penalty, templates: Templates, network: Network, events: 
         raise InputError(f"penalty: at has values outside the bounds of {grid.describe()}")
     t = torch.as_tensor(grid.to_unit(at), dtype=torch.float32)
     if penalty.density == "events":
-        points = ranks.least(min(len(events), _REFERENCE))
+        points = distributed.least(min(len(events), _REFERENCE))
         reference = events.x[:points], events.weights[:, :points]
-        complete = ranks.count() == 1 and len(events) <= _REFERENCE
-        x, weights = (ranks.of_first(values) for values in reference)
+        complete = distributed.size() == 1 and len(events) <= _REFERENCE
+        x, weights = (distributed.of_first(values) for values in reference)
         return Flatness(t, (x, weights), complete, network.members)
-    if ranks.count() > 1:
+    if distributed.size() > 1:
         raise InputError('penalty: a histogram is filled in one process; use density="events"')
     if events.x.shape[1] > 3:
         raise InputError(

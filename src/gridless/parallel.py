@@ -1,18 +1,26 @@
-"""Independent tasks: one after the other, on any executor, or on a dask cluster."""
+"""Independent tasks: one after the other, on any executor, or on a dask cluster; and their bar."""
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import BrokenExecutor, Executor, as_completed
 from contextlib import contextmanager
 from typing import Any
 
 from gridless.errors import InputError
-from gridless.progress import progress_bar
 
-# What dask gives its workers by default includes a setting of malloc with which NumPy takes four
-# times as long for large temporary arrays.
-_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-_RETRIES = 3
+Report = Callable[[str], None]
+
+# Environment of our dask workers, instead of dask's own, which includes MALLOC_TRIM_THRESHOLD_:
+# with that NumPy takes four times as long for large temporary arrays.
+WORKER_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+# Times that dask repeats a task that fails, such as one on a file system that is away for a moment.
+RETRIES = 3
+# Seconds to wait for a scheduler to answer.
+TIMEOUT = 10
 
 
 def run(
@@ -20,8 +28,16 @@ def run(
 ) -> list[Any]:
     """function(*task) of every task, in the order of the tasks.
 
-    `executor` is None, any `concurrent.futures.Executor`, or a dask client, which repeats the tasks
-    of a lost worker.
+    Parameters
+    ----------
+    function : callable
+        Must be importable in the workers, as pickle asks.
+    tasks : sequence of tuples
+        The arguments of each call.
+    executor : None, concurrent.futures.Executor or dask client
+        Runs the tasks; None runs them in this process. dask repeats the tasks of a lost worker.
+    title : str
+        Stands before the progress bar.
     """
     with progress_bar(title, len(tasks)) as report:
         if executor is None:
@@ -30,22 +46,48 @@ def run(
                 results.append(function(*task))
                 report(f"{number + 1} of {len(tasks)}")
             return results
-        submit = _executor(executor).submit
-        futures = [submit(function, *task) for task in tasks]
+        submit = _as_executor(executor).submit
+        futures = [submit(_call, function, task) for task in tasks]
         try:
             for number, future in enumerate(as_completed(futures)):
-                future.result()
+                _result(future)
                 report(f"{number + 1} of {len(tasks)}")
         except BaseException:
             for future in futures:
                 future.cancel()
             raise
-        return [future.result() for future in futures]
+        return [_result(future) for future in futures]
 
 
-def _executor(executor: Any) -> Executor:
+def _call(function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+    """The result of a task, or the user's mistake as a value: a worker that raised it would log a
+    traceback, and dask would repeat the task."""
+    try:
+        return function(*task)
+    except InputError as error:
+        return error
+
+
+def _result(future: Any) -> Any:
+    """The result of a task, or an InputError if the user can do something about its failure."""
+    try:
+        result = future.result()
+    except Exception as error:
+        # dask's KilledWorker is known by its name: dask need not be installed.
+        if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
+            raise InputError(
+                f"executor: a worker process died during its task ({error}); often it had too "
+                "little memory: give fewer workers, or workers with more memory"
+            ) from error
+        raise
+    if isinstance(result, InputError):
+        raise result
+    return result
+
+
+def _as_executor(executor: Any) -> Executor:
     if hasattr(executor, "get_executor"):
-        executor = executor.get_executor(pure=False, retries=_RETRIES)
+        executor = executor.get_executor(pure=False, retries=RETRIES)
     if not hasattr(executor, "submit"):
         raise InputError(
             f"executor: {type(executor).__name__}; give a concurrent.futures.Executor or a dask "
@@ -56,8 +98,15 @@ def _executor(executor: Any) -> Executor:
 
 @contextmanager
 def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
-    """A dask client of the scheduler at `address`, or of `workers` processes on this machine, for
-    as long as the context lasts; None for neither."""
+    """A dask client for as long as the context lasts; None if neither argument is given.
+
+    Parameters
+    ----------
+    address : str, optional
+        Address of a running scheduler.
+    workers : int, optional
+        Number of worker processes to start on this machine.
+    """
     if address is not None and workers is not None:
         raise InputError("--dask and --workers: a cluster has its own workers; give one of the two")
     if address is None and workers is None:
@@ -69,12 +118,12 @@ def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
         dask, distributed = (importlib.import_module(name) for name in ("dask", "distributed"))
     except ImportError as error:
         raise InputError(
-            "a cluster needs dask, which is not here: pip install 'gridless[cluster]'"
+            "a cluster needs dask, which is not installed: pip install 'gridless[cluster]'"
         ) from error
-    with dask.config.set({"distributed.nanny.pre-spawn-environ": _ENVIRONMENT}):
+    with dask.config.set({"distributed.nanny.pre-spawn-environ": WORKER_ENVIRONMENT}):
         try:
             client = (
-                distributed.Client(address, timeout=10)
+                distributed.Client(address, timeout=TIMEOUT)
                 if address is not None
                 else distributed.Client(
                     n_workers=workers, threads_per_worker=1, dashboard_address=None
@@ -87,3 +136,26 @@ def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
             ) from error
         with client:
             yield client
+
+
+@contextmanager
+def progress_bar(title: str, steps: int) -> Iterator[Report]:
+    """A function to call after each step with a short text; draws a bar on a terminal, and nothing
+    into a pipe."""
+    # Imported here, since rich takes long to load.
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[text]}"),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(title, total=steps, text="")
+        yield lambda text: bar.update(task, advance=1, text=text)

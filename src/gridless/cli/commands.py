@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from rich.console import Console
 
-from gridless import ranks
+from gridless import distributed
 from gridless.analysis import TEMPLATE, FitOptions
 from gridless.cli.options import (
     as_json,
@@ -25,7 +25,7 @@ from gridless.cli.options import (
     where,
 )
 from gridless.cli.sources import analysis_from, analysis_of, templates_of
-from gridless.devices import find_device
+from gridless.distributed import find_device
 from gridless.errors import InputError
 from gridless.files.expressions import both
 from gridless.files.read_events import checksum
@@ -67,6 +67,7 @@ def audit(components: int, objective: str, where: str | None, machine: bool, **s
 @fit_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Model file.")
 @as_json
+@distributed.joined()
 def fit(output: Path, where: str | None, machine: bool, **options: Any) -> None:
     """Train a model on templates and write it to a file.
 
@@ -79,7 +80,6 @@ def fit(output: Path, where: str | None, machine: bool, **options: Any) -> None:
     from gridless.fitting import fit as train
 
     check_writable(output)
-    ranks.join()
     names = FitOptions.model_fields
     source = {key: value for key, value in options.items() if key not in names}
     given = {key: value for key, value in options.items() if key in names and value is not None}
@@ -88,9 +88,11 @@ def fit(output: Path, where: str | None, machine: bool, **options: Any) -> None:
     analysis = analysis_from(**source)
     chosen = analysis.fit.model_dump() | given
     find_device(chosen["device"])
-    share = None if ranks.count() == 1 else f"entry % {ranks.count()} == {ranks.number()}"
+    share = (
+        None if distributed.size() == 1 else f"entry % {distributed.size()} == {distributed.rank()}"
+    )
     templates = templates_of(analysis, both(where, share))
-    events = int(ranks.total(torch.tensor(len(templates))))
+    events = int(distributed.total(torch.tensor(len(templates))))
     part = output.with_name(f".{output.name}.checkpoint")
     try:
         model = train(templates, checkpoint=part, **chosen)
@@ -109,10 +111,9 @@ def fit(output: Path, where: str | None, machine: bool, **options: Any) -> None:
         options=model.options | used,
         summary=summarise(templates, chosen["components"], chosen["objective"]),
     )
-    if ranks.number() == 0:
+    if distributed.rank() == 0:
         model.save(output)
         _tell(model, output, events, machine)
-    ranks.leave()
 
 
 def _tell(model: Model, output: Path, events: int, machine: bool) -> None:

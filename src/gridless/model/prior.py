@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
-from gridless import ranks
+from gridless import distributed
 from gridless.density.network import Network
 from gridless.likelihood import chebyshev
 from gridless.model.evaluation import SINGLE, approximate_curve, sum_of_densities
@@ -71,7 +71,7 @@ def implied_prior(
             for member, (x, weights) in zip(members, samples, strict=True):
                 w = weights[::every]
                 sums = sum_of_densities(member, x[::every], w, t), np.array([w.sum()])
-                top, bottom = ranks.totals([torch.as_tensor(v) for v in sums])
+                top, bottom = distributed.totals([torch.as_tensor(v) for v in sums])
                 q += (top / bottom).numpy()
             return np.log(q / len(members))
 
@@ -80,6 +80,6 @@ def implied_prior(
     events = sum(len(x) for x, _ in samples)
     every = max(1, events // 10_000)
     # log q itself is rounded to 1e-7 in float32.
-    confirm = 1e-8 if -ranks.least(-max(len(x) for x, _ in samples)) <= SINGLE else 1e-6
+    confirm = 1e-8 if -distributed.least(-max(len(x) for x, _ in samples)) <= SINGLE else 1e-6
     log_q = approximate_curve(curve, every, network.basis.parameters, 1e-8, confirm)
     return ImpliedPrior(log_q, grid)

@@ -16,7 +16,7 @@ from gridless.paper.functional_fit import (
     sampled_density,
 )
 from gridless.paper.workspace import Workspace
-from gridless.progress import progress_bar
+from gridless.parallel import progress_bar
 from gridless.report.figures import draw_closure
 from gridless.report.page import Section, Statement
 from gridless.templates.arrays import Array

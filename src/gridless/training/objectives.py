@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gridless import ranks
+from gridless import distributed
 from gridless.density.network import Network, mixture_log_prob, mixture_log_prob_at
 from gridless.errors import InputError
 from gridless.templates.arrays import Array
@@ -169,7 +169,7 @@ class Flatness:
             of_chunk = weights.sum(-1, keepdim=True)
             q += self.implied_prior(network, x, weights) * of_chunk
             total += of_chunk
-        q, total = ranks.totals([q, total])
+        q, total = distributed.totals([q, total])
         self.offset = q / total - self.implied_prior(network, *self.reference)
 
     def spread(self, network: Network) -> Tensor:

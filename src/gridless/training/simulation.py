@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gridless import ranks
+from gridless import distributed
 from gridless.density.network import Network
 from gridless.likelihood import chebyshev
 from gridless.model.evaluation import (
@@ -82,7 +82,7 @@ def replicate(
     `held_out` are the events over which members take their implied prior, if not the training's.
     """
     # With several ranks, each does this alone, with events of its own.
-    network, total = trainer.network, len(trainer.events) * ranks.count()
+    network, total = trainer.network, len(trainer.events) * distributed.size()
     events = trainer.events[slice(0, _EVENTS)]
     scale = (len(events) / total) ** 0.5
     counts = torch.poisson(torch.ones(replicas, len(events)), generator=trainer.generator)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from gridless import ranks
+from gridless import distributed
 from gridless.density.network import Network
-from gridless.progress import progress_bar
+from gridless.parallel import progress_bar
 from gridless.training.adam import Adam
 from gridless.training.checkpoint import Checkpoint, Epoch, State, numbered
 from gridless.training.newton import event_gradients, flatten, gradient, newton, restore
@@ -55,7 +55,7 @@ class Events:
     @property
     def total(self) -> Tensor:
         """The summed weight of each member, over all ranks."""
-        return ranks.total(self.own_total)
+        return distributed.total(self.own_total)
 
     @property
     def own_total(self) -> Tensor:
@@ -65,7 +65,7 @@ class Events:
     @property
     def effective(self) -> Tensor:
         """How many events of equal weight would tell as much: (sum w)^2 / sum w^2."""
-        return self.total**2 / ranks.total((self.weights.cpu().double() ** 2).sum(-1))
+        return self.total**2 / distributed.total((self.weights.cpu().double() ** 2).sum(-1))
 
     def chunks(self, size: int = _CHUNK) -> Iterator["Events"]:
         """Consecutive pieces small enough for one pass of the network."""
@@ -128,7 +128,7 @@ class Trainer:
         for part in events.chunks():
             log_c, z = self.network(part.x)
             total += self.cost(log_c, z, part).cpu()
-        return (ranks.total(total) / events.total).float()
+        return (distributed.total(total) / events.total).float()
 
     @torch.no_grad()
     def spread(self, flatness: Flatness | None) -> Tensor:
@@ -161,7 +161,7 @@ class Trainer:
         """Go on from the checkpoint, if there is one of this training."""
         state = None if self.checkpoint is None else self.checkpoint.load()
         epoch = -1 if state is None else 1_000_000 * state.stage + state.epoch
-        if ranks.least(epoch) != -ranks.least(-epoch):
+        if distributed.least(epoch) != -distributed.least(-epoch):
             state = None  # The ranks were stopped at different epochs.
         if state is not None:
             self.generator.set_state(state.tensors["generator"])
@@ -200,14 +200,16 @@ class Trainer:
         network = self.network
         parameters = list(network.parameters())
         optimiser = Adam(parameters, self.ridges())
-        batches = ranks.least(max(1, len(self.events) * ranks.count() // schedule.batch))
+        batches = distributed.least(max(1, len(self.events) * distributed.size() // schedule.batch))
         best = torch.full((network.members,), math.inf)
         # An epoch is worse only if the held-out events say so by two units of log likelihood; less
         # is their noise, and then the later epoch, with its smaller learning rate, is the better.
         margin = (2 / self.validation.effective).float()
         # Per event of the batch, on average: its own sum of weights may be anything if some are
         # negative.
-        per_event = (self.events.total / ranks.count() / len(self.events)).float().to(self.device)
+        per_event = (
+            (self.events.total / distributed.size() / len(self.events)).float().to(self.device)
+        )
         kept = [p.detach().clone() for p in network.parameters()]
         first = 0
         if state is not None:
@@ -226,8 +228,8 @@ class Trainer:
                 if flatness is not None:
                     s, term = flatness.term(network)
                     cost = cost + strength.to(term) * term
-                slopes = ranks.totals(list(torch.autograd.grad(cost.sum(), parameters)))
-                optimiser.step([g / ranks.count() for g in slopes], rate)
+                slopes = distributed.totals(list(torch.autograd.grad(cost.sum(), parameters)))
+                optimiser.step([g / distributed.size() for g in slopes], rate)
             validation = self.mean_cost(self.validation)
             total = validation + strength * s.cpu()
             keep = total < best + margin
@@ -329,7 +331,7 @@ class Trainer:
             slope += gradient(cost, self.network)
             value += cost.detach().cpu()
         total = events.total
-        value, slope = ranks.totals([value, slope])
+        value, slope = distributed.totals([value, slope])
         return value / total, slope / total.unsqueeze(-1)
 
     def fisher(self, events: Events) -> Tensor:
@@ -346,7 +348,7 @@ class Trainer:
 
             g = event_gradients(self.network, part.x, cost)
             matrix += (g @ g.mT).cpu().double()
-        return ranks.total(matrix) / events.total[:, None, None]
+        return distributed.total(matrix) / events.total[:, None, None]
 
 
 def _cycle(progress: float) -> float:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import gridless as gl
-from gridless import ranks
+from gridless import distributed
 from gridless.examples import OneObservable
 
 TOY = OneObservable()
@@ -16,32 +16,53 @@ TOY = OneObservable()
 
 def test_one_process_alone():
     values = torch.tensor([1.0, 2.0])
-    assert (ranks.count(), ranks.number(), ranks.least(7)) == (1, 0, 7)
-    assert ranks.total(values) is values
-    assert ranks.of_first(values) is values
-    assert ranks.totals([values, values])[1] is values
+    assert (distributed.size(), distributed.rank(), distributed.least(7)) == (1, 0, 7)
+    assert distributed.total(values) is values
+    assert distributed.of_first(values) is values
+    assert distributed.totals([values, values])[1] is values
 
 
 SUMS = """
 import torch
-from gridless import ranks
-ranks.join()
-me = ranks.number()
-own = torch.tensor([1.0 + me, 10.0 * me])
-assert ranks.count() == 2
-assert ranks.total(own).tolist() == [3, 10]
-first, second = ranks.totals([own, torch.full((2, 2), me)])
-assert first.tolist() == [3, 10] and second.tolist() == [[1, 1], [1, 1]]
-assert ranks.least(5 - me) == 4
-assert ranks.of_first(own).tolist() == [1, 0]
-assert own.tolist() == [1 + me, 10 * me]
-ranks.leave()
+from gridless import distributed
+with distributed.joined():
+    me = distributed.rank()
+    own = torch.tensor([1.0 + me, 10.0 * me])
+    assert distributed.size() == 2
+    assert distributed.total(own).tolist() == [3, 10]
+    assert distributed.total(own.numpy()).tolist() == [3, 10]
+    first, second = distributed.totals([own, torch.full((2, 2), me)])
+    assert first.tolist() == [3, 10] and second.tolist() == [[1, 1], [1, 1]]
+    assert distributed.least(5 - me) == 4
+    assert distributed.of_first(own).tolist() == [1, 0]
+    assert distributed.of_first(own.numpy()).tolist() == [1, 0]
+    assert own.tolist() == [1 + me, 10 * me]
+assert distributed.size() == 1 and not torch.distributed.is_initialized()
+"""
+
+# A program with torch.distributed of its own, of which only one rank fits.
+OWN = """
+import torch.distributed as dist
+import gridless as gl
+from gridless import distributed
+from gridless.examples import OneObservable
+dist.init_process_group("gloo")
+if dist.get_rank() == 1:
+    gl.fit(OneObservable().templates(200, seed=1), hidden=2, epochs=2, replicas=0)
+    print("fitted")
+with distributed.joined():
+    assert distributed.size() == 2
+assert dist.is_initialized() and distributed.size() == 1
+dist.barrier()
+dist.destroy_process_group()
 """
 
 
 def torchrun(*arguments, folder):
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -50,6 +71,13 @@ def torchrun(*arguments, folder):
 def test_sums_over_processes(tmp_path):
     (tmp_path / "sums.py").write_text(SUMS)
     torchrun("sums.py", folder=tmp_path)
+
+
+@pytest.mark.slow
+def test_a_fit_in_a_program_with_ranks_of_its_own_is_alone(tmp_path):
+    """It used to wait for ever for the other rank, which does not fit."""
+    (tmp_path / "own.py").write_text(OWN)
+    assert torchrun("own.py", folder=tmp_path).count("fitted") == 1
 
 
 @pytest.mark.slow
