@@ -68,9 +68,11 @@ FORMATS: Registry[Any] = Registry(
     {
         ".root": "gridless.files.root:open_root",
         ".parquet": "gridless.files.parquet:open_parquet",
+        ".pq": "gridless.files.parquet:open_parquet",
         ".h5": "gridless.files.hdf5:open_hdf5",
         ".hdf5": "gridless.files.hdf5:open_hdf5",
         ".npz": "gridless.files.npz:open_npz",
         ".csv": "gridless.files.csv:open_csv",
+        ".txt": "gridless.files.csv:open_csv",
     },
 )

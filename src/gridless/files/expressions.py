@@ -11,12 +11,10 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 from simpleeval import InvalidExpression, SimpleEval
 
 from gridless.errors import InputError
-
-Column = NDArray[Any]
+from gridless.files.columns import Column
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sqrt": np.sqrt,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.files.formats import split_source
+from gridless.files.table import split_source
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.files.expressions import Column, evaluate, names
-from gridless.files.formats import ALL, Block, Rows, Table, open_file, split_source
-from gridless.files.memory import label, table_in_memory
+from gridless.files.columns import Block, Column
+from gridless.files.expressions import evaluate, names
+from gridless.files.memory import MemoryTable
 from gridless.files.patterns import listed
+from gridless.files.table import ALL, Rows, Table, label, open_file, split_source
 from gridless.templates.arrays import Array
 
 # A column that every table has: the number of the row, from 0. `entry % 4 == 0` is every fourth.
@@ -236,8 +237,4 @@ def checksum(source: Any) -> str | None:
 
 def open_table(source: Any) -> AbstractContextManager[Table]:
     """The table of a file, or one in memory, for as long as the context lasts."""
-    return (
-        open_file(source)
-        if isinstance(source, str | Path)
-        else nullcontext(table_in_memory(source))
-    )
+    return open_file(source) if isinstance(source, str | Path) else nullcontext(MemoryTable(source))

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gridless.errors import InputError
-from gridless.files.memory import label
 from gridless.files.patterns import find
 from gridless.files.read_events import (
     Columns,
@@ -18,6 +17,7 @@ from gridless.files.read_events import (
     open_table,
     read,
 )
+from gridless.files.table import label
 from gridless.templates.grid import make_grid
 from gridless.templates.templates import Templates
 

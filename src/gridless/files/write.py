@@ -31,8 +31,6 @@ def check_writable(path: Path) -> None:
     if path.is_dir():
         raise InputError(f"{path}: is a folder; give the name of a file")
     if path.exists() and not os.access(path, os.W_OK):
-        raise InputError(f"{path}: is there already, and read-only; give another name")
+        raise InputError(f"{path}: already exists and is read-only; give another name")
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InputError(f"{path}: {folder} cannot be written to; choose another place")
-    if path.exists() and not os.access(path, os.W_OK):
-        raise InputError(f"{path}: may not be overwritten; choose another name, or its permissions")

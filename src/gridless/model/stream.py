@@ -6,8 +6,8 @@ from typing import Any
 
 from gridless.errors import InputError
 from gridless.files.expressions import both
-from gridless.files.formats import Rows
 from gridless.files.read_events import Request, make_request, pieces, stream
+from gridless.files.table import Rows
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.file import received, sent
 from gridless.model.model import Model

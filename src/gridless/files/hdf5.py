@@ -1,0 +1,82 @@
+"""HDF5 files: groups of one-dimensional datasets, and compound datasets, read by h5py."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gridless.files.columns import Block, dtype_fault, one_length
+from gridless.files.table import ALL, Rows, Table, choose_name, equal_pieces, library
+
+
+@contextmanager
+def open_hdf5(path: Path, name: str | None) -> Iterator[Table]:
+    """The group or compound dataset of that name, or the only one in the file."""
+    h5py = library(path, "h5py", "hdf5")
+    with h5py.File(path, "r") as file:
+        tables = _tables(file, h5py.Dataset)
+        chosen = file[choose_name(path, name, tables, "group or compound dataset")]
+        if isinstance(chosen, h5py.Dataset):
+            yield CompoundTable(chosen)
+        else:
+            datasets = {k: v for k, v in chosen.items() if isinstance(v, h5py.Dataset)}
+            yield GroupTable(datasets, path)
+
+
+def _tables(file: Any, dataset: Any) -> list[str]:
+    """Compound datasets, and groups that hold plain one-dimensional ones."""
+    tables: dict[str, None] = {}
+
+    def visit(name: str, item: Any) -> None:
+        if isinstance(item, dataset) and len(item.shape or ()) == 1:
+            tables.setdefault(name if item.dtype.names else name.rpartition("/")[0] or "/")
+
+    file.visititems(visit)
+    return list(tables)
+
+
+class CompoundTable(Table):
+    """A dataset of records, whose fields are the columns."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.columns = tuple(dataset.dtype.names)
+        self._dataset = dataset
+
+    def fault(self, column: str) -> str:
+        kind = self._dataset.dtype[column]
+        return dtype_fault(kind, (*self._dataset.shape, *kind.shape))
+
+    def blocks(self, names: Sequence[str], size: int, rows: Rows = ALL) -> Iterator[Block]:
+        for part in _parts(len(self._dataset), size, rows):
+            block = self._dataset.fields(list(names))[part]
+            yield {name: block[name] for name in names}
+
+    def pieces(self, size: int) -> list[Rows]:
+        return equal_pieces(len(self._dataset), size)
+
+
+class GroupTable(Table):
+    """The datasets of a group; some of them may be no columns of events."""
+
+    def __init__(self, datasets: dict[str, Any], path: Path) -> None:
+        self.columns = tuple(datasets)
+        self._datasets = datasets
+        self._path = path
+
+    def fault(self, column: str) -> str:
+        return dtype_fault(self._datasets[column].dtype, self._datasets[column].shape or ())
+
+    def blocks(self, names: Sequence[str], size: int, rows: Rows = ALL) -> Iterator[Block]:
+        events = one_length({name: self._datasets[name].shape for name in names}, self._path)
+        for part in _parts(events, size, rows):
+            yield {name: self._datasets[name][part] for name in names}
+
+    def pieces(self, size: int) -> list[Rows]:
+        shapes = [dataset.shape for dataset in self._datasets.values() if dataset.shape]
+        return equal_pieces(shapes[0][0] if shapes else 0, size)
+
+
+def _parts(events: int, size: int, rows: Rows) -> Iterator[slice]:
+    last = events if rows[1] is None else rows[1]
+    for start in range(rows[0], last, size):
+        yield slice(start, min(start + size, last))
