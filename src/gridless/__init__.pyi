@@ -8,6 +8,8 @@ from .errors import GridlessWarning as GridlessWarning
 from .errors import InputError as InputError
 from .files.read_events import Sample as Sample
 from .files.read_events import read as read
+from .files.table import Table as Table
+from .files.table import register_format as register_format
 from .files.template_files import read_templates as read_templates
 from .fitting import fit as fit
 from .likelihood.estimate import Estimate as Estimate
