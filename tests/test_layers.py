@@ -25,7 +25,6 @@ LAYERS = [
 WITHOUT_TORCH = {"errors", "registry", "templates", "files", "likelihood"}
 # Imports against the way that are still to be cured: (importing file, imported folder).
 EXCEPTIONS = {
-    ("templates/templates.py", "training"),
     ("model/model.py", "training"),
     ("model/file.py", "training"),
     ("model/evaluation.py", "training"),

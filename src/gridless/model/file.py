@@ -83,7 +83,7 @@ def model_bytes(model: Model) -> bytes:
         options=model.options,
         history=[asdict(epoch) for epoch in model.history],
         data=list(model.data),
-        summary=None if model.summary is None else model.summary.as_dict(),
+        summary=None if model.summary is None else model.summary.to_dict(),
     )
     arrays = {f"network.{name}": value for name, value in network.state_dict().items()}
     arrays |= {

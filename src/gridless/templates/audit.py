@@ -1,34 +1,91 @@
 """The audit: does a grid meet what the objective asks of it, and if not, what to change."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gridless.errors import InputError
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
-# A neighbour that shares less than this with the next template leaves a gap to interpolate over.
-_LEAST_OVERLAP = 0.3
-_BINS = 20
-# Effective events per template, and widths of a posterior from one template to the next.
-_LEAST_EVENTS, _WIDEST_GAP = 1000, 2.0
+if TYPE_CHECKING:
+    from gridless.templates.templates import Templates
+
+Pairs = list[tuple[int, int]]
+
+BINS = 20  # of equal content, per observable, for overlap and difference
+MIN_OVERLAP = 0.3  # of events; neighbours that share less leave a gap to interpolate over
+MIN_EVENTS = 1000  # effective ones per template; fewer say little about its distribution
+MAX_GAP = 2.0  # resolutions of one event; beyond, closure fails (docs/howto/choosing_the_grid.md)
+MAX_BEYOND = 1.01  # gaps from the outermost template to a bound, with room for rounding
+MIN_SIGNIFICANCE = 3.0  # standard deviations by which the outermost templates must differ
+MAX_UNEQUAL_GAPS = 1e-3  # relative; more than rounding of template values
+MAX_UNEQUAL_MARGIN = 0.01  # of half a gap
+MAX_UNEQUAL_WEIGHT = 1.01  # largest over smallest total weight of a template
+MAX_SAMPLE = 100_000  # events from which the edges of bins are taken
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One demand on the grid: whether it is met, the number behind it, and what to change."""
+    """One demand on the templates, and whether it is met.
+
+    Attributes
+    ----------
+    demand : str
+        Its name: `size`, `number`, `gap`, `range`, `overlap`, `difference`, `spacing`, `margin` or
+        `weight`.
+    met : bool
+        Whether the templates meet it.
+    value : float
+        The number behind it.
+    text : str
+        What was found, and what to change.
+
+    Examples
+    --------
+    >>> finding = Finding("size", True, 2000.0, "at least 2,000 effective events per template")
+    >>> print(finding)
+    ok     size at least 2,000 effective events per template
+    """
 
     demand: str
     met: bool
     value: float
     text: str
 
+    def __str__(self) -> str:
+        return self.line(len(self.demand))
+
+    def line(self, width: int) -> str:
+        """The finding in one line, with the demand in a column of that width."""
+        return f"{'ok    ' if self.met else 'CHANGE'} {self.demand:<{width}} {self.text}"
+
 
 @dataclass(frozen=True)
 class Audit:
-    """All findings on a set of templates; prints as a list."""
+    """All findings on a set of templates; prints as a list, in a notebook as a table.
+
+    Attributes
+    ----------
+    title : str
+        What was audited.
+    findings : tuple of Finding
+        One per demand.
+
+    Examples
+    --------
+    >>> from gridless.examples import OneObservable
+    >>> audit = OneObservable().templates(events=2_000, seed=1).audit()
+    >>> audit.ok
+    True
+    >>> audit["number"].text
+    '10 templates for 1 component(s)'
+    >>> sorted(audit.to_dict())
+    ['findings', 'ok', 'title']
+    """
 
     title: str
     findings: tuple[Finding, ...]
@@ -39,16 +96,25 @@ class Audit:
         return all(finding.met for finding in self.findings)
 
     def __getitem__(self, demand: str) -> Finding:
-        return next(finding for finding in self.findings if finding.demand == demand)
-
-    def __str__(self) -> str:
-        lines, width = [self.title], max(len(f.demand) for f in self.findings)
         for finding in self.findings:
-            mark = "ok    " if finding.met else "CHANGE"
-            lines.append(f"  {mark} {finding.demand:<{width}} {finding.text}")
-        return "\n".join(lines)
+            if finding.demand == demand:
+                return finding
+        known = ", ".join(finding.demand for finding in self.findings)
+        raise InputError(f"demand: there is no {demand!r} in this audit; there are {known}")
 
-    __repr__ = __str__
+    def to_dict(self) -> dict[str, Any]:
+        """Title, verdict and findings in what JSON can hold."""
+        findings = [asdict(finding) for finding in self.findings]
+        return {"title": self.title, "ok": self.ok, "findings": findings}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Audit":
+        """The audit that `to_dict` gave."""
+        return cls(content["title"], tuple(Finding(**finding) for finding in content["findings"]))
+
+    def __repr__(self) -> str:
+        width = max(len(finding.demand) for finding in self.findings)
+        return "\n".join([self.title, *(f"  {finding.line(width)}" for finding in self.findings)])
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -59,35 +125,39 @@ class Audit:
         return f"<table><caption>{escape(self.title)}</caption>{rows}</table>"
 
 
-def audit_templates(
-    x: Array,
-    template: NDArray[np.int64],
-    weights: Array | None,
-    grid: Grid,
-    observables: tuple[str, ...],
-    components: int,
-    objective: str,
-) -> Audit:
+def audit(templates: "Templates", components: int, objective: str, flat_grid: bool) -> Audit:
     """Check what an objective asks of the templates.
 
-    `posterior` and `penalty` take p(theta) as flat: equal spacing, half-gap margins, equal weights
-    (section 3 of the paper). `template` asks for none of these.
+    Parameters
+    ----------
+    templates : Templates
+        The simulated events.
+    components : int
+        Components of the mixture to be fitted.
+    objective : str
+        Name of the objective, for the title.
+    flat_grid : bool
+        Whether the objective takes p(theta) as flat. It then needs equal spacing, half-gap margins
+        and equal weights (section 3 of the paper).
+
+    Returns
+    -------
+    Audit
     """
-    weights = np.ones(len(x)) if weights is None else weights
-    findings = []
-    if objective != "template":
-        if len(grid.parameters) == 1:
-            findings += [_spacing(grid), _margin(grid)]
-        else:
-            findings += [_full_grid(grid)]
-        findings += [_weight(template, weights, grid)]
+    grid = templates.grid
     pairs = grid.neighbours()
-    findings += [_size(template, weights, grid), _number(grid, components)]
-    findings += [_gap(x, template, weights, grid, pairs), _range(grid)]
-    findings += _overlap(x, template, weights, grid, observables, pairs)
+    findings: list[Finding] = []
+    if flat_grid:
+        one = len(grid.parameters) == 1
+        findings += [_spacing(grid), _margin(grid)] if one else [_full_grid(grid)]
+        findings += [_weight(templates)]
+    findings += [_size(templates), _number(grid, components), _gap(templates, pairs), _range(grid)]
+    shapes = np.stack([_histograms(templates, column) for column in templates.x.T])
+    findings += [_overlap(templates, shapes, pairs)]
+    findings += [_difference(templates, shapes, p) for p in range(len(grid.parameters))]
     title = (
-        f"{len(x):,} events at {len(grid)} values of {grid.describe()}, "
-        f'{x.shape[1]} observable(s), objective "{objective}"'
+        f"{len(templates):,} events at {len(grid)} values of {grid.describe()}, "
+        f'{len(templates.observables)} observable(s), objective "{objective}"'
     )
     return Audit(title, tuple(findings))
 
@@ -97,7 +167,7 @@ def _full_grid(grid: Grid) -> Finding:
     axes = [np.unique(np.round(column, 9)) for column in grid.unit.T]
     full = len(grid) == np.prod([len(axis) for axis in axes])
     off = max(float(np.abs(axis - (np.arange(len(axis)) + 0.5) / len(axis)).max()) for axis in axes)
-    met = bool(full and off < 1e-3)
+    met = bool(full and off < MAX_UNEQUAL_GAPS)
     if met:
         sizes = " x ".join(str(len(axis)) for axis in axes)
         return Finding("spacing", True, off, f"a full grid of {sizes}, equally spaced")
@@ -108,42 +178,36 @@ def _full_grid(grid: Grid) -> Finding:
     return Finding("spacing", False, off, text)
 
 
-def _size(template: NDArray[np.int64], weights: Array, grid: Grid) -> Finding:
-    """The effective number of events, (sum w)^2 / sum w^2, of the smallest template."""
-    totals = np.bincount(template, weights, minlength=len(grid))
-    squares = np.bincount(template, weights**2, minlength=len(grid))
-    effective = totals**2 / squares
+def _size(templates: "Templates") -> Finding:
+    """The effective number of events of the smallest template."""
+    effective = templates.effective_sizes()
     least = int(effective.argmin())
-    text = f"at least {effective[least]:,.0f} effective events per template ({grid.label(least)})"
-    negative = float((weights < 0).mean())
+    label = templates.grid.label(least)
+    text = f"at least {effective[least]:,.0f} effective events per template ({label})"
+    negative = float((templates.event_weights < 0).mean())
     if negative:
         text += f", {negative:.0%} of the weights negative"
-    met = bool(effective[least] >= _LEAST_EVENTS)
+    met = bool(effective[least] >= MIN_EVENTS)
     if not met:
-        text += f": fewer than {_LEAST_EVENTS:,} say little; simulate more, or leave it out"
+        text += f": fewer than {MIN_EVENTS:,} say little; simulate more, or leave it out"
     return Finding("size", met, float(effective[least]), text)
 
 
-def _gap(
-    x: Array,
-    template: NDArray[np.int64],
-    weights: Array,
-    grid: Grid,
-    pairs: list[tuple[int, int]],
-) -> Finding:
+def _gap(templates: "Templates", pairs: Pairs) -> Finding:
     """The widest gap in units of what one event resolves: |mean_a - mean_b| in x over the spread
     of x, which for a shifted Gaussian is the gap over the width of the posterior."""
-    totals = np.bincount(template, weights, minlength=len(grid))
-    means = np.stack([np.bincount(template, weights * c, len(grid)) / totals for c in x.T], axis=1)
-    within = x - means[template]
+    x, grid, weights = templates.x, templates.grid, templates.event_weights
+    sums = [np.bincount(templates.template, weights * c, len(grid)) for c in x.T]
+    means = np.stack([column / templates.totals() for column in sums], axis=1)
+    within = x - means[templates.template]
     covariance = np.cov(within.T, ddof=0).reshape(x.shape[1], x.shape[1])
     inverse = np.linalg.pinv(covariance)
     steps = np.array([means[b] - means[a] for a, b in pairs])
     widths = np.sqrt(np.einsum("ni,ij,nj->n", steps, inverse, steps).clip(min=0))
     worst = int(widths.argmax())
     between = f"{grid.label(pairs[worst][0])} and {grid.label(pairs[worst][1])}"
-    text = f"the widest gap is {widths[worst]:.2g} widths of a posterior ({between})"
-    met = bool(widths[worst] < _WIDEST_GAP)
+    text = f"the widest gap is {widths[worst]:.2g} of the single-event resolution ({between})"
+    met = bool(widths[worst] < MAX_GAP)
     if not met:
         text += ": nothing says what lies between; simulate a value there"
     return Finding("gap", met, float(widths[worst]), text)
@@ -154,7 +218,7 @@ def _range(grid: Grid) -> Finding:
     unit = grid.unit
     beyond = float(max(unit.min(axis=0).max(), (1 - unit.max(axis=0)).max()) / grid.spacing)
     low, high = grid.values.min(axis=0), grid.values.max(axis=0)
-    if beyond <= 1.01:
+    if beyond <= MAX_BEYOND:
         text = f"the bounds lie at most {beyond:.2g} gaps beyond the outermost templates"
         return Finding("range", True, beyond, text)
     ends = ", ".join(
@@ -170,16 +234,14 @@ def _range(grid: Grid) -> Finding:
 def _spacing(grid: Grid) -> Finding:
     gaps = np.diff(grid.values[:, 0])
     unequal = float(gaps.max() / gaps.min() - 1)
-    if unequal < 1e-3:
+    if unequal < MAX_UNEQUAL_GAPS:
         return Finding("spacing", True, unequal, f"equal, {gaps.mean():g} apart")
-    return Finding(
-        "spacing",
-        False,
-        unequal,
+    text = (
         f"gaps run from {gaps.min():g} to {gaps.max():g}, so p(theta) is not flat and the "
         "estimate is biased: simulate at equal spacing (see gridless.grid), or fit with "
-        'objective="template", prior="divide"',
+        'objective="template", prior="divide"'
     )
+    return Finding("spacing", False, unequal, text)
 
 
 def _margin(grid: Grid) -> Finding:
@@ -188,110 +250,85 @@ def _margin(grid: Grid) -> Finding:
     low, high = grid.bounds[0]
     proposed = values[0] - half, values[-1] + half
     off = float(max(abs(low - proposed[0]), abs(high - proposed[1])) / half)
-    if off < 0.01:
+    if off < MAX_UNEQUAL_MARGIN:
         return Finding("margin", True, off, f"half a gap ({half:g}) on either side")
-    return Finding(
-        "margin",
-        False,
-        off,
+    text = (
         f"{values[0] - low:g} below and {high - values[-1]:g} above the templates instead of half "
         f"a gap ({half:g}): set the bounds to {proposed[0]:.6g} and {proposed[1]:.6g}, or fit with "
-        'objective="template"',
+        'objective="template"'
     )
+    return Finding("margin", False, off, text)
 
 
-def _weight(template: NDArray[np.int64], weights: Array, grid: Grid) -> Finding:
-    totals = np.bincount(template, weights, minlength=len(grid))
+def _weight(templates: "Templates") -> Finding:
+    totals, grid = templates.totals(), templates.grid
     ratio = float(totals.max() / totals.min())
-    if ratio < 1.01:
+    if ratio < MAX_UNEQUAL_WEIGHT:
         return Finding("weight", True, ratio, f"equal, {totals.mean():,.6g} per template")
     least, most = int(totals.argmin()), int(totals.argmax())
-    return Finding(
-        "weight",
-        False,
-        ratio,
+    text = (
         f"{totals[least]:,.6g} at {grid.label(least)} but {totals[most]:,.6g} at "
-        f"{grid.label(most)}: fit() scales each template to the same total, but the smallest "
-        "limits the precision; simulate more there",
+        f"{grid.label(most)}: this objective scales each template to the same total, but the "
+        "smallest limits the precision; simulate more there"
     )
+    return Finding("weight", False, ratio, text)
 
 
 def _number(grid: Grid, components: int) -> Finding:
-    if len(grid) >= 3 * components:
-        text = f"{len(grid)} templates for {components} component(s)"
-        return Finding("number", True, len(grid), text)
-    return Finding(
-        "number",
-        False,
-        len(grid),
-        f"{len(grid)} templates for {components} component(s), which can collapse onto them: use "
-        f"at most {max(1, len(grid) // 3)} component(s), or at least {3 * components} templates",
-    )
+    text = f"{len(grid)} templates for {components} component(s)"
+    met = len(grid) >= 3 * components
+    if not met:
+        text += (
+            f", which can collapse onto them: use at most {max(1, len(grid) // 3)} component(s), "
+            f"or at least {3 * components} templates"
+        )
+    return Finding("number", met, len(grid), text)
 
 
-def _overlap(
-    x: Array,
-    template: NDArray[np.int64],
-    weights: Array,
-    grid: Grid,
-    observables: tuple[str, ...],
-    pairs: list[tuple[int, int]],
-) -> list[Finding]:
-    """Shared area of the histograms of neighbours, and whether the outermost two of each
-    parameter differ at all."""
-    shapes = np.stack(
-        [_histograms(x[:, i], template, weights, len(grid)) for i in range(x.shape[1])]
-    )
+def _overlap(templates: "Templates", shapes: Array, pairs: Pairs) -> Finding:
+    """The least shared area of the histograms of two neighbours."""
     first, second = np.array(pairs).T
     shared = np.minimum(shapes[:, first], shapes[:, second]).sum(axis=2)
     column, gap = np.unravel_index(shared.argmin(), shared.shape)
     least = float(shared[column, gap])
-    a, b = pairs[int(gap)]
-    where = f"{grid.label(a)} and {grid.label(b)} in {observables[column]}"
+    a, b = (templates.grid.label(template) for template in pairs[int(gap)])
+    where = f"{a} and {b} in {templates.observables[column]}"
     text = f"neighbours share at least {least:.0%} of their events ({where})"
-    if least < _LEAST_OVERLAP:
+    if least < MIN_OVERLAP:
         text += ": too little to interpolate between; simulate values in between"
-    findings = [Finding("overlap", least >= _LEAST_OVERLAP, least, text)]
-
-    for p, name in enumerate(grid.parameters):
-        findings.append(_difference(shapes, template, weights, grid, observables, p, name))
-    return findings
+    return Finding("overlap", least >= MIN_OVERLAP, least, text)
 
 
-def _difference(
-    shapes: Array,
-    template: NDArray[np.int64],
-    weights: Array,
-    grid: Grid,
-    observables: tuple[str, ...],
-    p: int,
-    name: str,
-) -> Finding:
+def _difference(templates: "Templates", shapes: Array, parameter: int) -> Finding:
     """Whether any observable tells the outermost templates of one parameter apart."""
-    ends = int(grid.values[:, p].argmin()), int(grid.values[:, p].argmax())
+    grid = templates.grid
+    values, name = grid.values[:, parameter], grid.parameters[parameter]
+    ends = [int(values.argmin()), int(values.argmax())]
     distance = 0.5 * np.abs(shapes[:, ends[0]] - shapes[:, ends[1]]).sum(axis=1)
-    own = [weights[template == k] for k in ends]
-    effective = [w.sum() ** 2 / (w**2).sum() for w in own]
     # Half the summed |difference| of two equal histograms is about sqrt(bins / pi n) for n events.
-    noise = float(np.sqrt(_BINS / np.pi * sum(1 / n for n in effective) / 2))
+    noise = float(np.sqrt(BINS / np.pi * (1 / templates.effective_sizes()[ends]).sum() / 2))
     best = int(distance.argmax())
     value = float(distance[best])
+    met = value > MIN_SIGNIFICANCE * noise
     demand = "difference" if len(grid.parameters) == 1 else f"difference in {name}"
-    if value > 3 * noise:
-        text = f"{observables[best]} tells the outermost templates apart by {value:.0%}"
+    if met:
+        text = f"{templates.observables[best]} tells the outermost templates apart by {value:.0%}"
     else:
         text = (
-            f"no single observable tells the outermost templates apart (by {value:.1%}, of which "
-            f"{noise:.1%} is statistics): add observables that depend on {name}"
+            f"the outermost templates differ by {value:.1%} at most in any observable; statistics "
+            f"alone give {noise:.1%}, and {MIN_SIGNIFICANCE:g} times that is asked for: simulate "
+            f"more events or a wider range, or add observables that depend on {name}"
         )
-    return Finding(demand, value > 3 * noise, value, text)
+    return Finding(demand, met, value, text)
 
 
-def _histograms(x: Array, template: NDArray[np.int64], weights: Array, templates: int) -> Array:
+def _histograms(templates: "Templates", column: Array) -> Array:
     """Each template's share of events (templates, bins) in bins of equal content of them all."""
-    sample = x[:: max(1, len(x) // 100_000)]
-    edges = np.unique(np.quantile(sample, np.linspace(0, 1, _BINS + 1)[1:-1]))
-    bins = np.searchsorted(edges, x, side="right")
-    counts = np.bincount(template * _BINS + bins, weights, minlength=templates * _BINS)
-    counts = counts.reshape(templates, _BINS)
-    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+    sample = column[:: max(1, len(column) // MAX_SAMPLE)]
+    edges = np.unique(np.quantile(sample, np.linspace(0, 1, BINS + 1)[1:-1]))
+    bins = np.searchsorted(edges, column, side="right")
+    count = len(templates.grid)
+    shares = np.bincount(
+        templates.template * BINS + bins, templates.event_weights, minlength=count * BINS
+    ).reshape(count, BINS)
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))

@@ -1,21 +1,33 @@
 """What a report tells of the templates after they are gone: their audit and their distributions."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.templates.audit import Audit, Finding
+from gridless.templates.arrays import Array
+from gridless.templates.audit import Audit
 from gridless.templates.templates import Templates
 
-_BINS = 40
+BINS = 40  # of equal width, per observable
+CENTRAL = (0.01, 0.99)  # quantiles between which bins lie; tails would squeeze the rest into one
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """One observable in every template: edges of bins, and the share of events in each
-    (templates, bins)."""
+    """One observable in every template.
+
+    Attributes
+    ----------
+    observable : str
+        Its name.
+    edges : list of float
+        The edges of the bins.
+    shares : list (templates) of list (bins) of float
+        The share of a template's events in each bin.
+    """
 
     observable: str
     edges: list[float]
@@ -24,39 +36,74 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Summary:
-    """The audit of the templates and the distribution of every observable in each of them."""
+    """The audit of the templates and the distribution of every observable in each of them.
+
+    Attributes
+    ----------
+    audit : Audit
+        What was found on the grid.
+    distributions : tuple of Distribution
+        One per observable.
+
+    Examples
+    --------
+    >>> from gridless.examples import OneObservable
+    >>> summary = summarise(OneObservable().templates(events=2_000, seed=1))
+    >>> summary
+    Summary of 20,000 events at 10 values of theta in [0, 1], 1 observable(s), objective "template"
+    >>> Summary.from_dict(summary.to_dict()) == summary
+    True
+    """
 
     audit: Audit
     distributions: tuple[Distribution, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The summary in what JSON can hold."""
-        return asdict(self)
+        distributions = [asdict(distribution) for distribution in self.distributions]
+        return {"audit": self.audit.to_dict(), "distributions": distributions}
 
-    @staticmethod
-    def from_dict(content: dict[str, Any]) -> "Summary":
-        """The summary that `as_dict` gave."""
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Summary":
+        """The summary that `to_dict` gave."""
         try:
-            audit = content["audit"]
-            findings = tuple(Finding(**finding) for finding in audit["findings"])
             distributions = tuple(Distribution(**one) for one in content["distributions"])
+            return cls(Audit.from_dict(content["audit"]), distributions)
         except (KeyError, TypeError) as error:
             raise InputError(f"its summary of the templates is damaged ({error})") from error
-        return Summary(Audit(audit["title"], findings), distributions)
+
+    def __repr__(self) -> str:
+        return f"Summary of {self.audit.title}"
 
 
-def summarise(templates: Templates, components: int, objective: str) -> Summary:
-    """Audit and distributions of the templates."""
-    weights = np.ones(len(templates)) if templates.weights is None else templates.weights
-    distributions = []
-    for name, column in zip(templates.observables, templates.x.T, strict=True):
-        # All but the farthest tails, which would squeeze the rest into one bin.
-        low, high = np.quantile(column, [0.01, 0.99])
-        edges = np.linspace(low, high if high > low else low + 1, _BINS + 1)
-        shares = []
-        for k in range(len(templates.grid)):
-            own = templates.template == k
-            content, _ = np.histogram(column[own], edges, weights=weights[own])
-            shares.append((content / weights[own].sum()).tolist())
-        distributions.append(Distribution(name, edges.tolist(), shares))
-    return Summary(templates.audit(components, objective), tuple(distributions))
+def summarise(templates: Templates, components: int = 1, objective: Any = "template") -> Summary:
+    """Audit and distributions of the templates.
+
+    Parameters
+    ----------
+    templates : Templates
+        The simulated events.
+    components : int
+        Components of the mixture to be fitted.
+    objective : str or objective
+        What the fit will minimise.
+
+    Returns
+    -------
+    Summary
+    """
+    pairs = zip(templates.observables, templates.x.T, strict=True)
+    distributions = tuple(_distribution(templates, name, column) for name, column in pairs)
+    return Summary(templates.audit(components, objective), distributions)
+
+
+def _distribution(templates: Templates, name: str, column: Array) -> Distribution:
+    low, high = np.quantile(column, CENTRAL)
+    edges = np.linspace(low, high if high > low else low + 1, BINS + 1)
+    weights = templates.event_weights
+    shares = []
+    for k in range(len(templates.grid)):
+        own = templates.template == k
+        content, _ = np.histogram(column[own], edges, weights=weights[own])
+        shares.append((content / weights[own].sum()).tolist())
+    return Distribution(name, edges.tolist(), shares)

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gridless.errors import GridlessWarning, InputError, check_choice
-from gridless.templates.arrays import Array, as_table, as_weights
-from gridless.templates.audit import Audit, audit_templates
+from gridless.registry import OBJECTIVES
+from gridless.templates.arrays import Array, as_table, as_weights, weights_or_ones
+from gridless.templates.audit import Audit, audit
 from gridless.templates.grid import make_grid
-from gridless.training.objectives import OBJECTIVES
 
 
 class Templates:
@@ -68,20 +68,53 @@ class Templates:
             f"{', '.join(self.grid.parameters)}, observables {names}"
         )
 
-    def audit(self, components: int = 1, objective: str = "penalty") -> Audit:
-        """What section 3 of the paper asks of a grid, in words and numbers.
+    @property
+    def event_weights(self) -> Array:
+        """The weight of each event (events,): 1 where there are no weights."""
+        return weights_or_ones(self.weights, len(self))
 
-        With objective="template", the default of `fit`, only what that still asks: that no gap is
-        too wide, nothing is extrapolated, and no template too small.
+    def totals(self) -> Array:
+        """The sum of the weights of each template (templates,)."""
+        counts = np.bincount(self.template, self.event_weights, minlength=len(self.grid))
+        return np.asarray(counts, np.float64)
+
+    def effective_sizes(self) -> Array:
+        """(sum w)^2 / sum w^2 of each template (templates,)."""
+        squares = np.bincount(self.template, self.event_weights**2, minlength=len(self.grid))
+        return np.asarray(self.totals() ** 2 / squares)
+
+    def audit(self, components: int = 1, objective: str = "template") -> Audit:
+        """Check whether the templates are what an objective needs, and say what to change.
+
+        The default objective, that of `fit`, asks that no gap is too wide, nothing is extrapolated,
+        and no template too small. `posterior` and `penalty` take p(theta) as flat, and ask for
+        equal spacing, margins of half a gap and equal weights too (section 3 of the paper).
+
+        Parameters
+        ----------
+        components : int
+            Components of the mixture to be fitted.
+        objective : str
+            What the fit will minimise: "template", "posterior" or "penalty".
+
+        Returns
+        -------
+        Audit
+            Findings by name, each with a number and a text.
+
+        Examples
+        --------
+        >>> from gridless.examples import OneObservable
+        >>> templates = OneObservable().templates(events=500, seed=1)
+        >>> print(templates.audit()["size"].text)
+        at least 500 effective events per template (theta = 0.05): fewer than 1,000 say little; ...
         """
-        check_choice("objective", objective, OBJECTIVES)
-        return audit_templates(
-            self.x, self.template, self.weights, self.grid, self.observables, components, objective
-        )
+        check_choice("objective", objective, OBJECTIVES.names)
+        return audit(self, components, objective, flat_grid=objective != "template")
 
     def mean_weights(self) -> Array:
         """Event weights scaled so that their mean is 1: templates count with their sizes."""
-        weights = np.ones(len(self)) if self.weights is None else self.weights
+        weights = self.event_weights
         return np.asarray(weights * len(self) / weights.sum())
 
     def balanced_weights(self) -> Array:
@@ -89,14 +122,13 @@ class Templates:
 
         This makes p(theta) flat over the templates whatever the sizes of the samples.
         """
-        weights = np.ones(len(self)) if self.weights is None else self.weights
-        total = np.bincount(self.template, weights, minlength=len(self.grid))
-        return np.asarray(weights * (len(self) / len(self.grid)) / total[self.template])
+        total = self.totals()[self.template]
+        return np.asarray(self.event_weights * (len(self) / len(self.grid)) / total)
 
     def _check_weights(self) -> None:
         if self.weights is None:
             return
-        totals = np.bincount(self.template, self.weights, minlength=len(self.grid))
+        totals = self.totals()
         if (totals <= 0).any():
             template = int(np.argmax(totals <= 0))
             raise InputError(
