@@ -28,7 +28,7 @@ def compare(example: Example, model: gl.Model, samples: list[Array]) -> tuple[Ar
         found, exact = model.likelihood(x).maximum(), example.likelihood(x).maximum()
         sigma = exact.errors * (exact.events / 10_000) ** 0.5
         bias.append((found.values - exact.values) / sigma)
-        ratio.append(found.errors / exact.errors)
+        ratio.append([one.stat for one in found.results] / exact.errors)
     return np.array(bias), np.array(ratio)
 
 
@@ -109,7 +109,9 @@ def weights(first: int) -> None:
     for _ in range(500):
         theta = random.uniform(0.25, 0.75)
         x = random.normal(theta, 1, (2_000, 1))
-        low, high = model.likelihood(x, random.exponential(1, 2_000)).maximum().interval
+        low, high = (
+            model.likelihood(x, random.exponential(1, 2_000)).maximum()["theta"].stat_interval
+        )
         covered += low < theta < high
     print(f"weighted observed events: interval covers in {covered / 500:.1%} of 500", flush=True)
 
@@ -139,7 +141,7 @@ def small(first: int) -> None:
         )
         slopes.append(table.line[0])
         both.append(table.pull)
-        errors = np.array([estimate.error for estimate in table.estimates])
+        errors = np.array([estimate.stat for estimate in table.estimates])
         statistical.append((table.value - table.true) / errors)
     widths = [np.sqrt((np.array(pulls) ** 2).mean()) for pulls in (both, statistical)]
     print(

@@ -72,7 +72,7 @@ def row(problem: Problem, options: dict[str, Any], seeds: range) -> str:
         seconds.append(time.process_time() - start)
         found = [model.likelihood(x).maximum() for x in problem.samples]
         bias.append([(f.value - e.value) / s for f, e, s in zip(found, exact, sigma, strict=True)])
-        ratio += [f.error / e.error for f, e in zip(found, exact, strict=True)]
+        ratio += [f.stat / e.error for f, e in zip(found, exact, strict=True)]
         slopes.append(np.polyfit(VALUES, [f.value for f in found], 1)[0])
     spread = np.array(bias)
     return (

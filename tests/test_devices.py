@@ -129,8 +129,8 @@ def test_a_card_gives_what_the_processor_gives(device, objective):
         gl.fit(templates, objective=objective, seed=1, device=where).likelihood(x).maximum()
         for where in ("cpu", device)
     )
-    assert there.value == pytest.approx(here.value, abs=0.2 * here.error)
-    assert there.error == pytest.approx(here.error, rel=0.03)
+    assert there.value == pytest.approx(here.value, abs=0.2 * here.stat)
+    assert there.stat == pytest.approx(here.stat, rel=0.03)
 
 
 def test_the_model_does_not_depend_on_the_device():

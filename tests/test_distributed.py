@@ -105,6 +105,6 @@ def test_two_processes_train_as_one(tmp_path, objective):
         # 10,000 events allow.
         assert b.value == pytest.approx(a.value, abs=0.005)
         assert b.value == pytest.approx(theta, abs=0.015)
-        assert b.error == pytest.approx(a.error, rel=0.06)
+        assert b.stat == pytest.approx(a.stat, rel=0.06)
         # From replicas of other events, and 32 of them: the size is all that can be compared.
-        assert 1 / 3 < b.error_simulation / a.error_simulation < 3
+        assert 1 / 3 < b.simulation / a.simulation < 3

@@ -65,7 +65,7 @@ def test_two_parameters():
     example = TwoParameters()
     x = example.sample((0.3, 0.6), 100_000, seed=2)
     estimate = example.likelihood(x).maximum()
-    assert (np.abs(estimate.value - [0.3, 0.6]) < 4 * estimate.error).all()
+    assert (np.abs(estimate.values - [0.3, 0.6]) < 4 * estimate.errors).all()
     templates = example.templates(10, seed=1, templates=3)
     assert len(templates.grid) == 9
     assert templates.grid.parameters == ("t1", "t2")

@@ -167,8 +167,8 @@ def test_a_cauchy_observable_can_be_used():
     model = gl.fit(gl.Templates(x, theta, (0, 1)), hidden=(4,), seed=1)
     observed = np.hstack([toy.quantiles(0.4, 2_000), 1e4 * random.standard_cauchy((2_000, 1))])
     estimate = model.likelihood(observed).maximum()
-    assert estimate.value == pytest.approx(0.4, abs=4 * estimate.error_simulation)
-    assert estimate.error == pytest.approx(2_000**-0.5, rel=0.15)
+    assert estimate.value == pytest.approx(0.4, abs=4 * estimate.simulation)
+    assert estimate.stat == pytest.approx(2_000**-0.5, rel=0.15)
 
 
 def test_members_of_an_ensemble_hold_out_each_event_once(templates):
@@ -193,4 +193,4 @@ def test_an_ensemble_is_reproducible_and_better_than_nothing(templates):
     x = OneObservable().quantiles(0.3, 1_000)
     values = [model.likelihood(x).maximum() for model in models]
     assert values[0].value == values[1].value
-    assert values[0].value == pytest.approx(0.3, abs=4 * values[0].error_simulation)
+    assert values[0].value == pytest.approx(0.3, abs=4 * values[0].simulation)

@@ -14,6 +14,7 @@ from .files.template_files import read_templates as read_templates
 from .fitting import fit as fit
 from .likelihood.estimate import Estimate as Estimate
 from .likelihood.likelihood import Likelihood as Likelihood
+from .likelihood.warnings import EstimateWarning as EstimateWarning
 from .model.file import load as load
 from .model.model import Model as Model
 from .model.posterior import Posterior as Posterior

@@ -11,11 +11,11 @@ from gridless.likelihood.likelihood import Likelihood
 
 def test_prints_value_with_both_errors():
     text = str(parabola(172.4312, 0.3, bounds=(165, 180), events=12345).maximum())
-    assert text == "theta = 172.43 +0.30 -0.30  (12,345 events)"
+    assert text == "theta = 172.43 +- 0.30 (stat)\n  12,345 events"
 
 
 def test_digits_follow_the_error():
-    assert "0.5000 +0.0010 -0.0010" in str(parabola(0.5, 0.001).maximum())
+    assert "0.5000 +- 0.0010" in str(parabola(0.5, 0.001).maximum())
 
 
 def test_warnings_say_what_is_wrong():
@@ -37,8 +37,8 @@ def test_both_uncertainties_are_shown():
     replicas = np.array([[0.0, slope], [0.0, -slope]]) / np.sqrt(2)
     curves = replace(likelihood.curves, replicas=replicas)
     estimate = Likelihood(curves, likelihood.grid, likelihood.events).maximum()
-    assert estimate.error_simulation == pytest.approx(0.1)
-    assert "172.43 +0.30 -0.30 (stat) +-0.10 (simulation)" in str(estimate)
+    assert estimate.simulation == pytest.approx(0.1)
+    assert "172.43 +- 0.32 (0.30 stat, 0.10 simulation)" in str(estimate)
 
 
 def test_notebook_table():

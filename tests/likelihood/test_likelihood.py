@@ -55,13 +55,13 @@ def test_wilks_levels(level):
 def test_bounds_are_flagged():
     beyond = parabola(1.2, 0.1).maximum()
     assert beyond.value == 1
-    assert beyond.at_bound
-    assert beyond.cut == (False, True)
+    assert beyond["theta"].at_bound
+    assert beyond["theta"].cut == (False, True)
     assert not beyond.valid
     near = parabola(0.02, 0.05).maximum()
     assert near.value == pytest.approx(0.02)
-    assert not near.at_bound
-    assert near.cut == (True, False)
+    assert not near["theta"].at_bound
+    assert near["theta"].cut == (True, False)
     assert near.interval[0] == 0
     assert not near.valid
 
@@ -84,10 +84,10 @@ def test_minuit_finds_the_same(model):
     minuit.minos()
     assert minuit.valid
     estimate = likelihood.maximum()
-    assert minuit.values["theta"] == pytest.approx(estimate.value, abs=0.01 * estimate.error)
-    assert minuit.errors["theta"] == pytest.approx(estimate.error, rel=0.01)
+    assert minuit.values["theta"] == pytest.approx(estimate.value, abs=0.01 * estimate.stat)
+    assert minuit.errors["theta"] == pytest.approx(estimate.stat, rel=0.01)
     upper = minuit.values["theta"] + minuit.merrors["theta"].upper
-    assert upper == pytest.approx(estimate.interval[1], abs=1e-3 * estimate.error)
+    assert upper == pytest.approx(estimate["theta"].stat_interval[1], abs=1e-3 * estimate.stat)
 
 
 def test_gradient(model):
@@ -123,9 +123,9 @@ def test_weights_of_one_change_nothing_and_of_two_do_not_shrink_the_error(model)
     ones = model.likelihood(x, weights=np.ones(5000)).maximum()
     twos = model.likelihood(x, weights=np.full(5000, 2.0)).maximum()
     assert ones.value == pytest.approx(plain.value, abs=1e-8)
-    assert ones.error == pytest.approx(plain.error, rel=0.05)
+    assert ones.stat == pytest.approx(plain.stat, rel=0.05)
     assert twos.value == pytest.approx(plain.value, abs=1e-8)
-    assert twos.error == pytest.approx(ones.error, rel=1e-4)
+    assert twos.stat == pytest.approx(ones.stat, rel=1e-4)
 
 
 def test_weighted_and_unweighted_do_not_add(model):

@@ -81,7 +81,7 @@ def test_a_network_that_learnt_nothing():
     theta = np.repeat(gl.grid((0, 1), 10), 500)
     x = np.random.default_rng(1).normal(size=len(theta))
     model = gl.fit(gl.Templates(x, theta, (0, 1)), hidden=(4,), replicas=0)
-    assert "no_information" in [caveat.name for caveat in model.caveats]
+    assert "no_information" in [warning.name for warning in model.warnings]
     assert "no_information" in names(model.likelihood(x[:100]).maximum())
 
 
@@ -91,7 +91,7 @@ def test_components_that_collapsed():
     x = np.random.default_rng(1).normal(theta, 0.3)
     options = {"objective": "posterior", "prior": "divide", "hidden": (8,), "replicas": 0}
     model = gl.fit(gl.Templates(x, theta, (0, 1)), gl.Gaussian(floor=0.0), components=8, **options)
-    assert "collapsed" in [caveat.name for caveat in model.caveats]
+    assert "collapsed" in [warning.name for warning in model.warnings]
 
 
 def test_an_estimate_beyond_the_templates():

@@ -21,10 +21,10 @@ def test_its_error_is_that_of_the_likelihood(good):
     found = gl.bootstrap(good, x, toys=2_000, seed=1)
     estimate = good.likelihood(x).maximum()
     assert found.values.shape == (2_000, 1)
-    assert found.error[0] == pytest.approx(estimate.error, rel=0.06)
-    assert found.values.mean() == pytest.approx(estimate.value, abs=0.1 * estimate.error)
+    assert found.error[0] == pytest.approx(estimate.stat, rel=0.06)
+    assert found.values.mean() == pytest.approx(estimate.value, abs=0.1 * estimate.stat)
     low, high = found.interval()[0]
-    assert (high - low) / 2 == pytest.approx(estimate.error, rel=0.1)
+    assert (high - low) / 2 == pytest.approx(estimate.stat, rel=0.1)
     assert found.covariance.shape == (1, 1)
     assert "2,000 bootstraps of the observed events" in str(found)
 
@@ -35,9 +35,9 @@ def test_weights_of_either_sign(good):
     weights = np.where(np.random.default_rng(1).random(8_000) < 0.2, -1.0, 1.5)
     found = gl.bootstrap(good, x, weights, toys=1_500)
     estimate = good.likelihood(x, weights).maximum()
-    assert found.error[0] == pytest.approx(estimate.error, rel=0.08)
+    assert found.error[0] == pytest.approx(estimate.stat, rel=0.08)
     # sqrt(mean w^2) / mean w = sqrt(2) of them.
-    assert found.error[0] == pytest.approx(2**0.5 * good.likelihood(x).maximum().error, rel=0.1)
+    assert found.error[0] == pytest.approx(2**0.5 * good.likelihood(x).maximum().stat, rel=0.1)
 
 
 def test_results_add_up_and_go_on_anywhere(good):
@@ -62,7 +62,7 @@ def test_two_parameters():
     model = gl.fit(toy.templates(2_000, seed=1, templates=4), seed=1, replicas=0)
     x = toy.sample((0.5, 0.5), 2_000, 1)
     found = gl.bootstrap(model, x, toys=100)
-    expected = model.likelihood(x).maximum().covariance
+    expected = model.likelihood(x).maximum().covariances["stat"]
     np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), found.error)
     np.testing.assert_allclose(found.error, np.sqrt(np.diag(expected)), rtol=0.3)
 

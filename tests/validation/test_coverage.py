@@ -63,7 +63,7 @@ def test_one_experiment_is_the_likelihood_of_its_events(good):
     found = gl.coverage(good, [(0.5, x)], toys=2, events=50)
     alone = good.likelihood(np.repeat(x, 50, axis=0)).maximum()
     assert found.bias[0, 0] == pytest.approx(alone.value - 0.5, abs=1e-6)
-    assert found.pull_mean[0, 0] == pytest.approx((alone.value - 0.5) / alone.error, abs=1e-4)
+    assert found.pull_mean[0, 0] == pytest.approx((alone.value - 0.5) / alone.stat, abs=1e-4)
 
 
 def test_two_parameters():

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 import torch
 from rich.console import Console
 
@@ -30,9 +29,12 @@ from gridless.errors import InputError
 from gridless.files.expressions import both
 from gridless.files.read_events import checksum
 from gridless.files.write import check_writable, write_whole
-from gridless.model import exporting
+from gridless.likelihood.export import curve as likelihood_curve
+from gridless.likelihood.export import hepdata as hepdata_yaml
+from gridless.likelihood.export import scan_csv
 from gridless.model.file import file_versions, load
 from gridless.model.model import Model
+from gridless.model.onnx import onnx_bytes
 from gridless.model.stream import read_likelihood
 from gridless.parallel import cluster
 from gridless.templates.summary import summarise
@@ -125,13 +127,13 @@ def _tell(model: Model, output: Path, events: int, machine: bool) -> None:
                 "events": events,
                 "templates": len(model.grid),
                 "max_log_q": model.implied_prior.max_log,
-                "warnings": exporting.caveat_rows(model.caveats),
+                "warnings": [warning._asdict() for warning in model.warnings],
             }
         )
     else:
         click.echo(f"{model!r}\n  {events:,} events; written to {output}")
-        for caveat in model.caveats:
-            click.echo(f"  warning: {caveat.name}: {caveat.text}")
+        for warning in model.warnings:
+            click.echo(f"  warning: {warning.name}: {warning.text}")
 
 
 @click.command()
@@ -182,18 +184,21 @@ def measure(
     if fix:
         likelihood = likelihood.fix(**dict(fix))
     estimate = likelihood.maximum()
-    wider = None if level is None else np.reshape(likelihood.interval(level), (-1, 2))
+    wider = {}
+    if level is not None:
+        wider = {name: likelihood.interval(level, name) for name in estimate.parameters}
     if scan is not None:
-        write_whole(scan, exporting.scan_csv(likelihood).encode())
+        write_whole(scan, scan_csv(likelihood).encode())
     if machine:
-        _print_json(exporting.estimate_json(estimate, level, wider))
+        content = estimate.to_dict()
+        for name, (low, high) in wider.items():
+            found = {"level": level, "low": low, "high": high}
+            content["parameters"][name]["interval"] = found
+        _print_json(content)
         return
     click.echo(str(estimate))
-    if wider is not None and level is not None:
-        for name, (low, high) in zip(estimate.parameters, wider, strict=True):
-            click.echo(f"  {name}: {low:.6g} to {high:.6g} at {level:.0%}")
-    if estimate.p_value is not None:
-        click.echo(f"  p-value of the fit to the simulation: {estimate.p_value:.2g}")
+    for name, (low, high) in wider.items():
+        click.echo(f"  {name}: {low:.6g} to {high:.6g} at {level:.0%}")
 
 
 @click.command()
@@ -237,7 +242,7 @@ def closure(
         content = {
             "parameters": list(table.parameters),
             "true": table.truth.tolist(),
-            "estimates": [exporting.estimate_json(e)["parameters"] for e in table.estimates],
+            "estimates": [e.to_dict()["parameters"] for e in table.estimates],
             "pull": table.pull.tolist(),
             "slope": [slope for slope, _ in table.lines],
             "chi2": table.chi2,
@@ -357,14 +362,14 @@ def export(
         check_writable(path)
     trained = load(model)
     if onnx is not None:
-        write_whole(onnx, exporting.onnx_bytes(trained))
+        write_whole(onnx, onnx_bytes(trained))
     if curve or hepdata:
         likelihood = read_likelihood(trained, data, weight, where)
         if curve is not None:
-            content = json.dumps(exporting.curve(likelihood), indent=1)
+            content = json.dumps(likelihood_curve(likelihood), indent=1)
             write_whole(curve, content.encode())
         if hepdata is not None:
-            write_whole(hepdata, exporting.hepdata(likelihood).encode())
+            write_whole(hepdata, hepdata_yaml(likelihood).encode())
     if machine:
         _print_json({"written": [str(path) for path in wanted]})
     else:

@@ -1,150 +1,371 @@
-"""The estimate: the best theta with its interval, and whether to trust it."""
+"""The estimate: the best theta with its interval, its budget, and whether to trust it."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from html import escape
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
+from gridless.errors import InputError
+from gridless.likelihood import printing
+from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array
 
-
-class Caveat(NamedTuple):
-    """A reason not to trust an estimate: its name, as in the documentation, and what it means."""
-
-    name: str
-    text: str
+STAT = "stat"
+SIMULATION = "simulation"
+SIDES = ("low", "high")
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """The most likely values of the parameters with their 68 percent intervals.
+class ParameterEstimate:
+    """The estimate of one parameter: `estimate["mtop"]`.
 
-    `values`, `intervals`, `cuts`, `limits` (parameters, 2) and `covariance` are arrays for any
-    number of parameters. `value`, `interval`, `error`, `error_simulation`, `cut` and `bounds` are
-    plain numbers for one parameter, and the same arrays for several. `covariance` is statistical,
-    `simulation` the one from the finite number of simulated events; `cuts` say for either end of
-    an interval whether a bound cut it short. `p_value` says how well the events fit the simulation
-    at the estimate, `outside` what share of them lies outside of it. `warnings` are named;
-    docs/warnings.md explains
-    each.
+    Attributes
+    ----------
+    name : str
+        The parameter.
+    value : float
+        The most likely value.
+    stat_interval : tuple of float
+        (low, high) of the 68 percent interval of the likelihood, constraints included, without the
+        uncertainty from simulation.
+    budget : mapping from str to float
+        Where the uncertainty comes from: "stat", "simulation", each constraint.
+    bounds : tuple of float
+        (low, high) between which the parameter lies.
+    at_bound : bool
+        Whether the value lies on a bound. It then has no uncertainty from simulation.
+    stat_cut : tuple of bool
+        Whether a bound cuts the low and the high end of `stat_interval`.
     """
 
-    parameters: tuple[str, ...]
-    values: Array
-    intervals: Array
-    covariance: Array
-    cuts: Array
-    limits: Array
-    events: int
+    name: str
+    value: float
+    stat_interval: tuple[float, float]
+    budget: Mapping[str, float]
+    bounds: tuple[float, float]
     at_bound: bool = False
-    simulation: Array | None = None
+    stat_cut: tuple[bool, bool] = (False, False)
+
+    @property
+    def error(self) -> float:
+        """The total uncertainty: the root of the sum of the squares in the budget."""
+        return math.hypot(*self.budget.values())
+
+    @property
+    def stat(self) -> float:
+        """The statistical uncertainty."""
+        return self.budget[STAT]
+
+    @property
+    def simulation(self) -> float | None:
+        """The uncertainty from the finite number of simulated events; None if unknown."""
+        return self.budget.get(SIMULATION)
+
+    @property
+    def systematic(self) -> float:
+        """Everything in the budget but "stat" and "simulation", in quadrature."""
+        return math.hypot(*(e for n, e in self.budget.items() if n not in (STAT, SIMULATION)))
+
+    @property
+    def sides(self) -> tuple[float, float]:
+        """The total uncertainty to the low and to the high side, where bounds do not cut it."""
+        other = self.simulation or 0.0
+        low, high = (math.hypot(end - self.value, other) for end in self.stat_interval)
+        return low, high
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """(low, high) of the 68 percent interval with every uncertainty, cut at the bounds.
+
+        Each side is sqrt(s^2 + m^2), s that of `stat_interval` and m that from simulation.
+        """
+        low, high = self._ends
+        return max(low, self.bounds[0]), min(high, self.bounds[1])
+
+    @property
+    def cut(self) -> tuple[bool, bool]:
+        """Whether a bound cuts the low and the high end of the interval."""
+        low, high = self._ends
+        return (
+            self.stat_cut[0] or low < self.bounds[0],
+            self.stat_cut[1] or high > self.bounds[1],
+        )
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """Ends of the interval before it is cut; a bound where the likelihood reaches it."""
+        down, up = self.sides
+        low = self.bounds[0] if self.stat_cut[0] else self.value - down
+        high = self.bounds[1] if self.stat_cut[1] else self.value + up
+        return low, high
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same for machines, in what JSON can hold."""
+        low, high = self.interval
+        stat_low, stat_high = self.stat_interval
+        return {
+            "value": self.value,
+            "low": low,
+            "high": high,
+            "error": _finite(self.error),
+            "error_simulation": self.simulation,
+            "stat": _finite(self.stat),
+            "stat_low": stat_low,
+            "stat_high": stat_high,
+            "bounds": list(self.bounds),
+            "at_bound": self.at_bound,
+            "cut": list(self.cut),
+        }
+
+    def __str__(self) -> str:
+        value, down, up, *parts = self._rounded()
+        spread = f"+- {up}" if up == down else f"+{up} -{down}"
+        return f"{self.name} = {value} {spread} ({_sources(self.budget, parts)}){self._marks()}"
+
+    __repr__ = __str__
+
+    def html_row(self) -> list[str]:
+        """The cells of the parameter in a table: name, value, budget, interval."""
+        value, down, up, *parts = self._rounded()
+        spread = f"&plusmn; {up}" if up == down else f"<sup>+{up}</sup> <sub>-{down}</sub>"
+        low, high = (f"{end:.6g}" for end in self.interval)
+        return [
+            escape(self.name),
+            f"{value} {spread}",
+            escape(_sources(self.budget, parts)),
+            f"[{low}, {high}]{escape(self._marks())}",
+        ]
+
+    def _rounded(self) -> list[str]:
+        down, up = (abs(end - self.value) for end in self.interval)
+        return printing.rounded(self.value, down, up, *self.budget.values())
+
+    def _marks(self) -> str:
+        """What the bounds do to the value and to the interval."""
+        if self.at_bound:
+            nearest = min(self.bounds, key=lambda bound: abs(bound - self.value))
+            return f", at the bound {nearest:g}"
+        marks = [
+            f", {side} end cut by the bound {bound:g}"
+            for side, bound, cut in zip(SIDES, self.bounds, self.cut, strict=True)
+            if cut
+        ]
+        return "".join(marks)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """The most likely values of the parameters, with intervals, budget and warnings.
+
+    `estimate["mtop"]` is the estimate of one parameter. Where there is only one, `value`, `error`,
+    `interval`, `stat`, `simulation` and `bounds` are its numbers.
+
+    Attributes
+    ----------
+    results : tuple of ParameterEstimate
+        One for each parameter.
+    covariances : mapping from str to array (parameters, parameters)
+        The covariance of every source: "stat", "simulation", each constraint.
+    events : int
+        Number of observed events.
+    p_value : float or None
+        How well the events fit the simulation at the estimate; None where it is not known.
+    outside : float or None
+        Share of the events that lie outside of the simulation.
+    warnings : tuple of EstimateWarning
+        Reasons to doubt the estimate; docs/warnings.md explains each.
+
+    Notes
+    -----
+    An interval reaches to where the likelihood, all other parameters at their best, has risen by
+    1/2 (Wilks). What is uncertain in the simulation is added in quadrature to each side.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable()
+    >>> estimate = example.likelihood(example.quantiles(0.4)).maximum()
+    >>> estimate
+    theta = 0.400 +- 0.010 (stat)
+      10,000 events
+    >>> round(estimate["theta"].value, 4), round(estimate.error, 4)
+    (0.4, 0.01)
+    """
+
+    results: tuple[ParameterEstimate, ...]
+    covariances: Mapping[str, Array]
+    events: int
     p_value: float | None = None
     outside: float | None = None
-    warnings: tuple[Caveat, ...] = ()
+    warnings: tuple[EstimateWarning, ...] = ()
+    _by_name: Mapping[str, ParameterEstimate] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        frozen = {name: read_only(matrix) for name, matrix in self.covariances.items()}
+        object.__setattr__(self, "covariances", MappingProxyType(frozen))
+        object.__setattr__(self, "_by_name", {one.name: one for one in self.results})
+
+    def __reduce__(self) -> Any:
+        # A read-only view of a dict cannot be pickled.
+        rest = (self.events, self.p_value, self.outside, self.warnings)
+        return type(self), (self.results, dict(self.covariances), *rest)
+
+    def __getitem__(self, parameter: str) -> ParameterEstimate:
+        if parameter not in self._by_name:
+            known = ", ".join(self.parameters)
+            raise InputError(f"there is no parameter {parameter!r}; there is {known}")
+        return self._by_name[parameter]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.parameters)
+
+    def __len__(self) -> int:
+        return len(self.results)
 
     @property
-    def value(self) -> Any:
-        """The best theta."""
-        return _plain(self.values)
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return tuple(one.name for one in self.results)
 
     @property
-    def interval(self) -> Any:
-        """(low, high) where the likelihood has risen by 1/2."""
-        return self.intervals if len(self.values) > 1 else tuple(self.intervals[0].tolist())
+    def budget(self) -> dict[str, dict[str, float]]:
+        """Of each parameter the uncertainty from every source; the squares sum to that of
+        `error`."""
+        return {one.name: dict(one.budget) for one in self.results}
 
     @property
-    def cut(self) -> Any:
-        """Whether a bound cut the low and the high end of the interval."""
-        return self.cuts if len(self.values) > 1 else tuple(self.cuts[0].tolist())
-
-    @property
-    def bounds(self) -> Any:
-        """(low, high) between which the parameter lies."""
-        return self.limits if len(self.values) > 1 else tuple(self.limits[0].tolist())
+    def values(self) -> Array:
+        """The best value of each parameter."""
+        return read_only([one.value for one in self.results])
 
     @property
     def errors(self) -> Array:
-        """Half the length of each interval."""
-        return np.asarray(0.5 * (self.intervals[:, 1] - self.intervals[:, 0]))
+        """The total uncertainty of each parameter."""
+        return read_only([one.error for one in self.results])
 
     @property
-    def error(self) -> Any:
-        """Half the length of the interval."""
-        return _plain(self.errors)
-
-    @property
-    def errors_simulation(self) -> Array | None:
-        """The uncertainty of each value from the finite number of simulated events."""
-        return None if self.simulation is None else np.sqrt(np.diag(self.simulation))
-
-    @property
-    def error_simulation(self) -> Any:
-        """The uncertainty from the finite number of simulated events."""
-        errors = self.errors_simulation
-        return None if errors is None else _plain(errors)
+    def covariance(self) -> Array:
+        """The covariance of the parameters from every source together."""
+        return read_only(sum(self.covariances.values()))
 
     @property
     def correlation(self) -> Array:
-        """The statistical covariance over the errors."""
-        scale = np.sqrt(np.diag(self.covariance))
-        return np.asarray(self.covariance / np.outer(scale, scale))
+        """`covariance` over the errors that it has on its diagonal."""
+        return correlation(self.covariance)
 
     @property
-    def parameter(self) -> str:
-        """The name of the (first) parameter."""
-        return self.parameters[0]
+    def value(self) -> float:
+        """The best value of the only parameter."""
+        return self._only("value").value
+
+    @property
+    def error(self) -> float:
+        """The total uncertainty of the only parameter."""
+        return self._only("error").error
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """(low, high) of the only parameter, with every uncertainty."""
+        return self._only("interval").interval
+
+    @property
+    def stat(self) -> float:
+        """The statistical uncertainty of the only parameter."""
+        return self._only("stat").stat
+
+    @property
+    def simulation(self) -> float | None:
+        """The uncertainty of the only parameter from the finite number of simulated events."""
+        return self._only("simulation").simulation
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """(low, high) between which the only parameter lies."""
+        return self._only("bounds").bounds
 
     @property
     def valid(self) -> bool:
         """Whether values and intervals lie inside the bounds."""
-        return not (self.at_bound or self.cuts.any())
+        return not any(one.at_bound or any(one.cut) for one in self.results)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The estimate for machines, in what JSON can hold: what `--json` prints.
+
+        Returns
+        -------
+        dict
+            `parameters` with one entry per name, `budget`, `correlation`, `events`, `valid`,
+            `p_value`, `outside`, `warnings`. What is not a number is None.
+        """
+        return {
+            "parameters": {one.name: one.to_dict() for one in self.results},
+            "budget": {
+                name: {source: _finite(error) for source, error in sources.items()}
+                for name, sources in self.budget.items()
+            },
+            "correlation": [[_finite(c) for c in row] for row in self.correlation.tolist()],
+            "events": self.events,
+            "valid": self.valid,
+            "p_value": self.p_value,
+            "outside": self.outside,
+            "warnings": [warning._asdict() for warning in self.warnings],
+        }
 
     def __str__(self) -> str:
-        lines = [self._line(p) for p in range(len(self.values))]
-        width = max(len(line) for line in lines)
-        lines[0] = f"{lines[0]:<{width}}  ({self.events:,} events)"
-        if len(self.values) > 1:
-            pairs = [
-                f"({a}, {b}) {self.correlation[i, j]:.2f}"
-                for i, a in enumerate(self.parameters)
-                for j, b in enumerate(self.parameters)
-                if i < j
-            ]
-            lines.append(f"  correlation {', '.join(pairs)}")
-        return "\n".join([*lines, *(f"  warning: {w.name}: {w.text}" for w in self.warnings)])
+        lines = [str(one) for one in self.results]
+        return "\n".join([*lines, f"  {self._summary()}", *printing.warning_lines(self.warnings)])
 
     __repr__ = __str__
 
-    def _line(self, p: int) -> str:
-        """`mtop = 172.40 +0.30 -0.31 (stat) +-0.10 (simulation)`."""
-        value, (low, high) = self.values[p], self.intervals[p]
-        up, down = high - value, value - low
-        smallest = min((e for e in (up, down) if e > 0), default=0.0)
-        digits = max(0, 1 - math.floor(math.log10(smallest) + 1e-6)) if smallest > 0 else 4
-        text = f"{self.parameters[p]} = {value:.{digits}f} +{up:.{digits}f} -{down:.{digits}f}"
-        if self.errors_simulation is None:
-            return text
-        return f"{text} (stat) +-{self.errors_simulation[p]:.{digits}f} (simulation)"
-
     def _repr_html_(self) -> str:
-        rows = ""
-        for p, name in enumerate(self.parameters):
-            value, (low, high) = self.values[p], self.intervals[p]
-            simulation = self.errors_simulation
-            rows += (
-                f"<tr><td>{escape(name)}</td>"
-                f"<td>{value:.6g} <sup>+{high - value:.2g}</sup> <sub>-{value - low:.2g}</sub></td>"
-                f"<td>{'' if simulation is None else f'{simulation[p]:.2g}'}</td>"
-                f"<td>[{low:.6g}, {high:.6g}]</td><td>{self.events:,}</td></tr>"
-            )
-        notes = "".join(f"<li>{escape(w.name)}: {escape(w.text)}</li>" for w in self.warnings)
-        return (
-            "<table><tr><th>parameter</th><th>value</th><th>simulation</th><th>interval</th>"
-            f"<th>events</th></tr>{rows}</table>" + (f"<ul>{notes}</ul>" if notes else "")
-        )
+        head = ["parameter", "value", "sources", "interval"]
+        rows = printing.table(head, [one.html_row() for one in self.results])
+        return f"{rows}<p>{escape(self._summary())}</p>{printing.warning_list(self.warnings)}"
+
+    def _summary(self) -> str:
+        """`5,000 events, p-value 0.42, correlation (a, b) -0.80`."""
+        parts = [f"{self.events:,} events"]
+        if self.p_value is not None:
+            parts.append(f"p-value {self.p_value:.2g}")
+        matrix = self.correlation
+        for i, first in enumerate(self.parameters):
+            for j, second in enumerate(self.parameters):
+                if i < j and np.isfinite(matrix[i, j]):
+                    parts.append(f"correlation ({first}, {second}) {matrix[i, j]:.2f}")
+        return ", ".join(parts)
+
+    def _only(self, what: str) -> ParameterEstimate:
+        if len(self.results) > 1:
+            examples = " or ".join(f"estimate[{name!r}].{what}" for name in self.parameters)
+            raise InputError(f"{what}: the estimate has several parameters; say which: {examples}")
+        return self.results[0]
 
 
-def _plain(values: Array) -> Any:
-    return float(values[0]) if len(values) == 1 else values
+def read_only(values: Any) -> Array:
+    """A copy as an array that cannot be written to."""
+    array = np.array(values, float)
+    array.flags.writeable = False
+    return array
+
+
+def correlation(covariance: Array) -> Array:
+    """C_ij / sqrt(C_ii C_jj)."""
+    scale = np.sqrt(np.diag(covariance))
+    return read_only(covariance / np.outer(scale, scale))
+
+
+def _sources(budget: Mapping[str, float], errors: list[str]) -> str:
+    """`0.30 stat, 0.10 simulation`, or the name alone where there is one."""
+    if len(budget) == 1:
+        return next(iter(budget))
+    return ", ".join(f"{error} {name}" for name, error in zip(budget, errors, strict=True))
+
+
+def _finite(number: float) -> float | None:
+    """The number, or None where it is none: JSON has no NaN."""
+    return number if math.isfinite(number) else None

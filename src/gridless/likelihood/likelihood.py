@@ -10,7 +10,14 @@ from scipy.stats import chi2
 
 from gridless.errors import InputError
 from gridless.likelihood import chebyshev, minimum
-from gridless.likelihood.estimate import Caveat, Estimate
+from gridless.likelihood.estimate import (
+    SIDES,
+    SIMULATION,
+    STAT,
+    Estimate,
+    ParameterEstimate,
+)
+from gridless.likelihood.warnings import EstimateWarning
 from gridless.model.trust import Trust
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
@@ -186,43 +193,71 @@ class Likelihood(Cost):  # type: ignore[misc]  # iminuit's Cost is untyped
         return Likelihood(curves, self.grid, self.events, self.trust)
 
     def maximum(self) -> Estimate:
-        """The most likely theta, with the interval where the likelihood rises by 1/2."""
+        """The most likely theta, with intervals where the likelihood rises by 1/2."""
         best = self._best()
         ends, cut = self._intervals(best, LEVEL)
-        size = self.grid.range
+        pinned = minimum.at_bound(best)
+        scale = np.outer(self.grid.range, self.grid.range)
+        covariances = {STAT: self._covariance(best) * scale}
         simulation = self._simulation(best)
-        estimate = Estimate(
-            parameters=self.grid.parameters,
-            values=self.grid.from_unit(best),
-            intervals=self.grid.from_unit(ends.T).T,
-            covariance=self._covariance(best) * np.outer(size, size),
-            cuts=cut,
-            limits=self.grid.bounds,
-            events=self.events,
-            at_bound=bool(minimum.at_bound(best).any()),
-            simulation=None if simulation is None else simulation * np.outer(size, size),
-        )
-        caveats = _bounds_caveats(estimate) + _extrapolation(estimate, self.grid)
+        if simulation is not None:
+            covariances[SIMULATION] = simulation * scale
+        intervals = self.grid.from_unit(ends.T).T
+        results = []
+        for p, name in enumerate(self.grid.parameters):
+            low, high = intervals[p].tolist()
+            budget = {STAT: 0.5 * (high - low)}
+            if simulation is not None and not pinned[p]:
+                budget[SIMULATION] = float(np.sqrt(covariances[SIMULATION][p, p]))
+            results.append(
+                ParameterEstimate(
+                    name=name,
+                    value=float(self.grid.from_unit(best)[p]),
+                    stat_interval=(low, high),
+                    budget=budget,
+                    bounds=tuple(self.grid.bounds[p].tolist()),
+                    at_bound=bool(pinned[p]),
+                    stat_cut=tuple(cut[p].tolist()),
+                )
+            )
+        estimate = Estimate(tuple(results), covariances, self.events)
+        warnings = _bounds_warnings(estimate) + _extrapolation(estimate, self.grid)
         if self.trust is None:
-            return replace(estimate, warnings=tuple(caveats))
-        caveats += self.trust.caveats(estimate, best)
+            return replace(estimate, warnings=tuple(warnings))
+        warnings += self.trust.warnings(estimate, best)
         return replace(
             estimate,
-            warnings=tuple(caveats),
+            warnings=tuple(warnings),
             p_value=self.trust.p_value(best),
             outside=self.trust.filling.outside / self.trust.filling.events,
         )
 
-    def interval(self, level: float = LEVEL) -> Any:
-        """(low, high) at a confidence level by Wilks' theorem, cut at the bounds; (parameters, 2)
-        for several.
+    def interval(
+        self, level: float = LEVEL, parameter: str | None = None, *, stat: bool = False
+    ) -> tuple[float, float]:
+        """(low, high) of a parameter at a confidence level, cut at the bounds.
 
         The ends are where the likelihood has risen by half the chi-square quantile of one degree of
-        freedom: by 1.92 for level 0.95.
+        freedom (Wilks): by 1.92 for level 0.95. The uncertainty from simulation is added in
+        quadrature to each side, unless `stat` is true.
         """
-        ends, _ = self._intervals(self._best(), check_level(level))
-        theta = self.grid.from_unit(ends.T).T
-        return (float(theta[0, 0]), float(theta[0, 1])) if len(theta) == 1 else theta
+        if parameter is None and len(self.grid.parameters) > 1:
+            names = " or ".join(repr(name) for name in self.grid.parameters)
+            raise InputError(f"interval: several parameters; say which: parameter={names}")
+        p = 0 if parameter is None else self._axis(parameter)
+        best = self._best()
+        ends, cut = self._intervals(best, check_level(level))
+        (bottom, top), size = self.grid.bounds[p], self.grid.range[p]
+        low, high = bottom + ends[p] * size
+        value = bottom + best[p] * size
+        simulation = None if stat or minimum.at_bound(best)[p] else self._simulation(best)
+        if simulation is not None:
+            other = np.sqrt(simulation[p, p] * chi2.ppf(level, 1)) * size
+            if not cut[p, 0]:
+                low = max(value - np.hypot(value - low, other), bottom)
+            if not cut[p, 1]:
+                high = min(value + np.hypot(high - value, other), top)
+        return float(low), float(high)
 
     def contour(self, first: str, second: str, level: float = LEVEL, points: int = 64) -> Array:
         """A closed curve (points + 1, 2) around the values of two parameters allowed at `level`.
@@ -272,12 +307,21 @@ class Likelihood(Cost):  # type: ignore[misc]  # iminuit's Cost is untyped
         return np.array([[minimum.value(c, best) for c in row] for row in scores])
 
     def _simulation(self, best: Array) -> Array | None:
-        """The covariance from finite simulation: how far replicas of it would move the minimum."""
+        """The covariance from finite simulation: how far replicas of it would move the minimum.
+
+        A parameter at a bound stays there; None where the likelihood has no minimum in the others.
+        """
         if self.curves.replicas is None:
             return None
-        inverse = minimum.covariance(self.coefficients, best)
-        shifts = np.array([inverse @ minimum.gradient(c, best) for c in self.curves.replicas])
-        return np.asarray(np.cov(shifts.T, ddof=1).reshape(inverse.shape))
+        free = ~minimum.at_bound(best)
+        matrix = minimum.hessian(self.coefficients, best)[np.ix_(free, free)]
+        if not free.any() or np.linalg.eigvalsh(matrix).min() <= 0:
+            return None
+        inverse = np.linalg.inv(matrix)
+        slopes = np.array([minimum.gradient(c, best)[free] for c in self.curves.replicas])
+        covariance = np.zeros((len(best), len(best)))
+        covariance[np.ix_(free, free)] = np.cov((slopes @ inverse).T, ddof=1)
+        return covariance
 
     def _intervals(self, best: Array, level: float) -> tuple[Array, Array]:
         """Ends (parameters, 2) in units of the range, and whether a bound cut them."""
@@ -305,39 +349,37 @@ def _add(a: Array | None, b: Array | None) -> Array | None:
     return None if a is None or b is None else chebyshev.add(a, b)
 
 
-def _bounds_caveats(estimate: Estimate) -> list[Caveat]:
+def _bounds_warnings(estimate: Estimate) -> list[EstimateWarning]:
     """What the bounds do to an estimate."""
-    caveats = []
-    for p, name in enumerate(estimate.parameters):
-        low, high = estimate.limits[p]
-        value = estimate.values[p]
-        for cut, bound, end in zip(estimate.cuts[p], (low, high), ("low", "high"), strict=True):
-            if abs(value - bound) < 1e-9 * (high - low):
-                text = f"{name} is at the bound {bound:g}; the true value may lie beyond"
-                caveats.append(Caveat("at_bound", text))
+    warnings = []
+    for one in estimate.results:
+        low, high = one.bounds
+        for cut, bound, end in zip(one.cut, one.bounds, SIDES, strict=True):
+            if abs(one.value - bound) < 1e-9 * (high - low):
+                text = f"{one.name} is at the bound {bound:g}; the true value may lie beyond"
+                warnings.append(EstimateWarning("at_bound", text))
             elif cut:
-                text = f"the {end} end of the interval of {name} is cut by the bound {bound:g}"
-                caveats.append(Caveat("cut_by_bound", text))
-            elif abs(value - bound) < 2 * estimate.errors[p]:
-                text = f"{name} is within two errors of the bound {bound:g}"
-                caveats.append(Caveat("near_bound", text))
-    return caveats
+                text = f"the {end} end of the interval of {one.name} is cut by the bound {bound:g}"
+                warnings.append(EstimateWarning("cut_by_bound", text))
+            elif abs(one.value - bound) < 2 * one.stat:
+                text = f"{one.name} is within two errors of the bound {bound:g}"
+                warnings.append(EstimateWarning("near_bound", text))
+    return warnings
 
 
-def _extrapolation(estimate: Estimate, grid: Grid) -> list[Caveat]:
+def _extrapolation(estimate: Estimate, grid: Grid) -> list[EstimateWarning]:
     """Whether an estimate lies beyond the outermost templates."""
     if not len(grid.values):
         return []
-    caveats = []
-    for p, name in enumerate(estimate.parameters):
+    warnings = []
+    for p, one in enumerate(estimate.results):
         low, high = grid.values[:, p].min(), grid.values[:, p].max()
-        value = estimate.values[p]
         # Half a gap is what the paper's grid leaves beside the outermost template.
         margin = 0.51 * grid.spacing * grid.range[p]
-        if not low - margin <= value <= high + margin:
-            text = f"{name} is beyond the outermost templates, {low:g} and {high:g}"
-            caveats.append(Caveat("extrapolated", text))
-    return caveats
+        if not low - margin <= one.value <= high + margin:
+            text = f"{one.name} is beyond the outermost templates, {low:g} and {high:g}"
+            warnings.append(EstimateWarning("extrapolated", text))
+    return warnings
 
 
 def check_level(level: float) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize
 
 from gridless.likelihood import chebyshev
@@ -79,7 +80,7 @@ def _newton(c: Array, t: Array) -> Array:
     return t
 
 
-def at_bound(t: Array) -> Array:
+def at_bound(t: Array) -> NDArray[np.bool_]:
     """Which of the coordinates lie on a bound."""
     return np.asarray((t < _EDGE) | (t > 1 - _EDGE))
 

@@ -10,8 +10,8 @@ import numpy as np
 from gridless.density.network import Network
 from gridless.errors import InputError
 from gridless.likelihood import chebyshev
-from gridless.likelihood.estimate import Caveat
 from gridless.likelihood.likelihood import Curves, Likelihood
+from gridless.likelihood.warnings import EstimateWarning
 from gridless.model.evaluation import log_density, log_likelihood, outputs
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
@@ -94,33 +94,33 @@ class Model:
             return None
         filling = self.cells.fill(self.network, x, weights)
         log_q = None if self.prior == "divide" else self.implied_prior.log_q
-        return Trust(self.cells, filling, log_q, self.caveats)
+        return Trust(self.cells, filling, log_q, self.warnings)
 
     @cached_property
-    def caveats(self) -> tuple[Caveat, ...]:
+    def warnings(self) -> tuple[EstimateWarning, ...]:
         """Reasons not to trust any estimate with this model."""
-        caveats = []
+        warnings = []
         gain = self.options.get("gain", np.inf)
         if gain < _LEAST_GAIN:
             text = (
                 "the network tells no value of the parameters from another (held-out log "
                 f"likelihood {gain:+.1f}); add observables, or train longer"
             )
-            caveats.append(Caveat("no_information", text))
+            warnings.append(EstimateWarning("no_information", text))
         dip = self.implied_prior.between_templates()
         if abs(dip) > _COLLAPSED:
             text = (
                 f"log q between templates differs by {dip:+.2f} from log q at them: components "
                 "have collapsed onto templates; use fewer, or a larger floor of their width"
             )
-            caveats.append(Caveat("collapsed", text))
+            warnings.append(EstimateWarning("collapsed", text))
         if self.prior == "divide" and self.implied_prior.max_log > _LARGE_PRIOR:
             text = (
                 f"max |log q| = {self.implied_prior.max_log:.2f} is a large correction; "
                 'fit with objective="template", or train longer'
             )
-            caveats.append(Caveat("implied_prior", text))
-        return tuple(caveats)
+            warnings.append(EstimateWarning("implied_prior", text))
+        return tuple(warnings)
 
     def _scores(self, x: Array, weights: Array, sizes: tuple[int, ...]) -> Array:
         """Coefficients of sum_i w_i^2 s_i s_i^T, s_i = d log p(t | x_i) / dt: see `Curves`."""

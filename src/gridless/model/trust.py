@@ -17,7 +17,8 @@ from scipy.stats import chi2, poisson
 
 from gridless.density.network import Network
 from gridless.likelihood import chebyshev, minimum
-from gridless.likelihood.estimate import Caveat, Estimate
+from gridless.likelihood.estimate import STAT, Estimate
+from gridless.likelihood.warnings import EstimateWarning
 from gridless.model.evaluation import SINGLE, log_density
 from gridless.templates.arrays import Array
 
@@ -86,7 +87,7 @@ class Trust:
     cells: Cells
     filling: Filling
     log_q: Array | None
-    of_model: tuple[Caveat, ...]
+    of_model: tuple[EstimateWarning, ...]
 
     def __add__(self, other: "Trust") -> "Trust":
         return replace(self, filling=self.filling + other.filling)
@@ -116,9 +117,9 @@ class Trust:
         # The fitted parameters take away one degree of freedom each, nearly.
         return float(chi2.sf(statistic, len(share) - 1 - len(best)))
 
-    def caveats(self, estimate: Estimate, best: Array) -> list[Caveat]:
+    def warnings(self, estimate: Estimate, best: Array) -> list[EstimateWarning]:
         """Every reason that speaks against the estimate."""
-        caveats = list(self.of_model)
+        warnings = list(self.of_model)
         filling = self.filling
         expected = max(_OUTSIDE * filling.events, 1e-9)
         if poisson.sf(filling.outside - 1, expected) < _SMALL:
@@ -127,29 +128,30 @@ class Trust:
                 f"{share:.2%} of the events lie outside of the simulation, where {_OUTSIDE:.1%} "
                 "are expected; compare the distributions of data and templates"
             )
-            caveats.append(Caveat("outside_simulation", text))
+            warnings.append(EstimateWarning("outside_simulation", text))
         p_value = self.p_value(best)
         if p_value < _SMALL:
             text = (
                 f"the events do not look like the simulation at the estimate (p = {p_value:.2g}); "
                 "compare their distributions, add what the templates lack"
             )
-            caveats.append(Caveat("bad_fit", text))
+            warnings.append(EstimateWarning("bad_fit", text))
         if self.log_q is not None:
-            caveats += self._not_flat(estimate, best)
-        return caveats
+            warnings += self._not_flat(estimate, best)
+        return warnings
 
-    def _not_flat(self, estimate: Estimate, best: Array) -> list[Caveat]:
+    def _not_flat(self, estimate: Estimate, best: Array) -> list[EstimateWarning]:
         """The bias from an implied prior that is not flat, if it is not small."""
         assert self.log_q is not None
-        size = estimate.limits[:, 1] - estimate.limits[:, 0]
+        size = np.array([one.bounds[1] - one.bounds[0] for one in estimate.results])
+        errors = [one.stat for one in estimate.results]
         slope = self.filling.content.sum() * minimum.gradient(self.log_q, best) / size
-        shift = np.abs(estimate.covariance @ slope / estimate.errors)
+        shift = np.abs(estimate.covariances[STAT] @ slope / errors)
         if not shift.max() > 0.3:
             return []
         worst = int(shift.argmax())
         return [
-            Caveat(
+            EstimateWarning(
                 "implied_prior",
                 f"q is not flat, which moves {estimate.parameters[worst]} by about "
                 f'{shift[worst]:.1f} errors; fit with prior="divide"',

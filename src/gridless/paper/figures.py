@@ -175,7 +175,7 @@ def single_events(model: Model, x: Array, true: float) -> Figure:
         total = model.likelihood(x)
         estimate = total.maximum()
         axes.plot(theta, total.scan(theta), color="black", lw=2, label="sum of the three")
-        low, high = estimate.interval
+        low, high = estimate["theta"].stat_interval
         axes.axvspan(low, high, 0, 0.8, color=GREY, alpha=0.2, lw=0, label="68 % of the sum")
         axes.axvline(true, 0, 0.8, color=RED, lw=1.5, label=f"true {THETA} = {true:g}")
         axes.set(xlabel=THETA, ylabel=r"$-\Delta\log L$", xlim=(0, 1))

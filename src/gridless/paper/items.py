@@ -200,7 +200,7 @@ def fig6(work: Workspace) -> Section:
     model, true = work.model_1d("penalty", "flat"), 0.2
     x = OneObservable().sample(true, 3, work.choices.seed + 6)
     estimate = model.likelihood(x).maximum()
-    low, high = estimate.interval
+    low, high = estimate["theta"].stat_interval
     statement = Statement(
         "Three events at theta = 0.2 give an estimate statistically compatible with it.",
         f"{estimate.value:.2f}, 68 percent interval {low:.2f} to {high:.2f} within the bounds.",

@@ -74,13 +74,13 @@ def draw_closure(closure: Closure) -> Figure:
         total = f"$\\chi^2$/dof = {closure.chi2:.1f} / {closure.dof}"
         for p, (top, bottom) in enumerate(panels.T):
             name, true = symbol(closure.parameters[p]), closure.truth[:, p]
-            ends = closure.estimates[0].limits[p]
+            ends = np.array(closure.estimates[0].results[p].bounds)
             errors = np.abs(intervals[:, p].T - values[:, p])
             top.plot(ends, ends, color=GREY, lw=1, label="estimated = true")
             label = None
-            simulation = [e.errors_simulation for e in closure.estimates]
-            if all(s is not None for s in simulation):
-                both = np.hypot(errors, [s[p] for s in simulation if s is not None])
+            simulation = [e.results[p].simulation for e in closure.estimates]
+            if any(s is not None for s in simulation):
+                both = np.hypot(errors, [s or 0.0 for s in simulation])
                 top.errorbar(true, values[:, p], both, fmt="none", color=BLUE, lw=0.8)
                 label = "inner bars: statistical"
             top.errorbar(
@@ -115,7 +115,7 @@ def draw_contours(
             axes.fill(*curve.T, color=BLUE, alpha=alpha, lw=0, label=label)
             axes.plot(*curve.T, color=BLUE, lw=1)
         estimate = likelihood.maximum()
-        best = [estimate.values[estimate.parameters.index(name)] for name in (first, second)]
+        best = [estimate[name].value for name in (first, second)]
         axes.plot(*best, "+", ms=10, color=BLUE, label="estimate")
         if true is not None:
             axes.plot(*true, "*", ms=10, color=RED, label="true value")
@@ -131,7 +131,7 @@ def draw_likelihood(likelihood: Likelihood, true: float | None = None) -> Figure
         from matplotlib.figure import Figure
 
         estimate = likelihood.maximum()
-        name = symbol(estimate.parameter)
+        name = symbol(estimate.parameters[0])
         outer = likelihood.interval(0.95)
         reach = 1.9 * max(outer[1] - estimate.value, estimate.value - outer[0])
         low = max(estimate.bounds[0], estimate.value - reach)

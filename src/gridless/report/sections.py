@@ -82,11 +82,10 @@ def _measurement(likelihood: Likelihood) -> Section:
     """The estimate with both uncertainties, and the curve or the contours."""
     estimate = likelihood.maximum()
     lines = [str(estimate)]
-    wider = np.reshape(likelihood.interval(0.95), (-1, 2))
-    for name, (low, high) in zip(estimate.parameters, wider, strict=True):
+    for name in estimate.parameters:
+        low, high = likelihood.interval(0.95, name)
         lines.append(f"  {name}: {low:.6g} to {high:.6g} at 95 %")
-    if estimate.p_value is not None and estimate.outside is not None:
-        lines.append(f"  p-value of the fit to the simulation: {estimate.p_value:.2g}")
+    if estimate.outside is not None:
         lines.append(f"  events outside of the simulation: {estimate.outside:.2%}")
     if len(estimate.parameters) == 1:
         figure = draw_likelihood(likelihood)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.likelihood.estimate import Estimate
+from gridless.likelihood.estimate import STAT, Estimate, correlation
 from gridless.model.file import received, sent
 from gridless.model.model import Model
 from gridless.parallel import run
@@ -48,8 +48,8 @@ class Closure:
 
     @property
     def interval(self) -> Array:
-        """(low, high) of each sample."""
-        ends = np.array([estimate.intervals for estimate in self.estimates])
+        """(low, high) of each sample, statistical."""
+        ends = self._stat_intervals
         return ends[:, 0] if len(self.parameters) == 1 else ends
 
     @property
@@ -74,7 +74,7 @@ class Closure:
         pulls = (self._values - self.truth) / self._errors
         total = 0.0
         for pull, estimate in zip(pulls, self.estimates, strict=True):
-            total += float(pull @ np.linalg.solve(estimate.correlation, pull))
+            total += float(pull @ np.linalg.solve(correlation(estimate.covariances[STAT]), pull))
         return total
 
     @property
@@ -103,15 +103,16 @@ class Closure:
 
     @property
     def _errors(self) -> Array:
-        ends = np.array([estimate.intervals for estimate in self.estimates])
-        sides = np.abs(ends - self._values[..., None])
-        cut = np.array([estimate.cuts for estimate in self.estimates])
+        sides = np.abs(self._stat_intervals - self._values[..., None])
+        cut = np.array([[one.stat_cut for one in e.results] for e in self.estimates])
         sides = np.where(cut & ~cut[..., ::-1], sides[..., ::-1], sides)
         error = np.where(self._values > self.truth, sides[..., 0], sides[..., 1])
-        simulation = [
-            e.errors_simulation for e in self.estimates if e.errors_simulation is not None
-        ]
-        return np.hypot(error, simulation) if len(simulation) == len(error) else error
+        simulation = [[one.simulation or 0.0 for one in e.results] for e in self.estimates]
+        return np.hypot(error, simulation)
+
+    @property
+    def _stat_intervals(self) -> Array:
+        return np.array([[one.stat_interval for one in e.results] for e in self.estimates])
 
     def _plain(self, values: Array) -> Array:
         return values[:, 0] if len(self.parameters) == 1 else values
@@ -134,14 +135,15 @@ class Closure:
     def _table(self, p: int) -> str:
         """One parameter's rows."""
         head = f"{'true ' + self.parameters[p]:>12} {'estimated':>10} {'interval':>20}"
-        simulated = all(estimate.simulation is not None for estimate in self.estimates)
+        simulated = any(e.results[p].simulation is not None for e in self.estimates)
         lines = [f"{head} {'simulation':>11} {'pull':>6}" if simulated else f"{head} {'pull':>6}"]
         pulls = ((self._values - self.truth) / self._errors)[:, p]
         for true, estimate, pull in zip(self.truth[:, p], self.estimates, pulls, strict=True):
-            low, high = estimate.intervals[p]
+            one = estimate.results[p]
+            low, high = one.stat_interval
             row = f"{true:12.4f} {estimate.values[p]:10.4f} {low:9.4f} {high:10.4f}"
-            if estimate.errors_simulation is not None and simulated:
-                row += f" {estimate.errors_simulation[p]:11.4f}"
+            if simulated:
+                row += f" {'' if one.simulation is None else f'{one.simulation:.4f}':>11}"
             mark = "" if estimate.valid else "  at a bound"
             lines.append(f"{row} {pull:6.2f}{mark}")
         slope, intercept = self.lines[p]

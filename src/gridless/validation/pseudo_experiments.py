@@ -52,7 +52,8 @@ def estimates(model: Model, draws: Draws, numbers: range) -> tuple[Array, Array]
         best, ends = many.estimates(curves, 0.5 * float(chi2.ppf(LEVEL, 1)))
         return grid.from_unit(best[:, None]), grid.from_unit(ends[..., None])[:, None, :, 0]
     found = [Likelihood(Curves(c), grid, draws.events).maximum() for c in curves]
-    return np.array([e.values for e in found]), np.array([e.intervals for e in found])
+    intervals = [[one.stat_interval for one in e.results] for e in found]
+    return np.array([e.values for e in found]), np.array(intervals)
 
 
 def _likelihoods(model: Model, draws: Draws, numbers: range) -> Iterator[Array]:

@@ -1,4 +1,4 @@
-"""Exports agree with the model; the command line's tests compare them on events."""
+"""The network in ONNX gives what the model gives."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,7 @@ import torch
 
 import gridless as gl
 from gridless.density.network import ACTIVATIONS
-from gridless.examples import TwoParameters
-from gridless.model.exporting import curve, onnx_bytes
+from gridless.model.onnx import onnx_bytes
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -26,10 +25,3 @@ def test_onnx_of_every_activation_with_bent_inputs(activation):
     standard = model.network.standardise(torch.tensor(x)).float()
     ours = model.network.layers(standard)[-1][1].detach().mT.numpy()
     np.testing.assert_allclose(y, ours, atol=1e-4)
-
-
-def test_curve_of_two_parameters():
-    x = TwoParameters().sample((0.5, 0.5), 500, seed=1)
-    content = curve(TwoParameters().likelihood(x))
-    assert content["parameters"] == ["t1", "t2"]
-    assert min(content["profiles"]["t2"]["delta_log_likelihood"]) == pytest.approx(0, abs=0.05)

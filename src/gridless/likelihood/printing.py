@@ -1,0 +1,64 @@
+"""How results print, in a terminal and in a notebook: one style for all of them."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Protocol
+
+from iminuit.pdg_format import pdg_format
+
+# Numbers of a size that is read easily without a power of ten.
+_SMALLEST_PLAIN = 1e-4
+_LARGEST_PLAIN = 1e7
+# Parts of iminuit's format: low, high and symmetric errors, label, power of ten, strip zeros, NaN.
+_PARTS = ("|%s", "|%s", "|%s", "%s", "%s|%i", False, None)
+
+
+class Named(Protocol):
+    """A warning: its name and its text."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def text(self) -> str: ...
+
+
+def rounded(value: float, down: float, up: float, *errors: float) -> list[str]:
+    """Value, errors to either side and further errors, all with the digits of the PDG rule.
+
+    The smaller of `down` and `up` that is not zero decides how many digits are shown.
+
+    Examples
+    --------
+    >>> rounded(172.4312, 0.316, 0.321, 0.3, 0.1)
+    ['172.43', '0.32', '0.32', '0.30', '0.10']
+    """
+    if not 0 < max(down, up) < float("inf"):
+        return [f"{number:.6g}" for number in (value, down, up, *errors)]
+    size = max(abs(value), down, up)
+    exponent = 0 if _SMALLEST_PLAIN <= size < _LARGEST_PLAIN else None
+    text = pdg_format(value, (down, up), *errors, format=_PARTS, leader=0, exp=exponent)
+    parts = text.split("|")
+    count = 3 + len(errors)
+    power = f"e{int(parts[count]):+d}" if len(parts) > count else ""
+    return [
+        part.removeprefix("-" if i == 1 else "") + power for i, part in enumerate(parts[:count])
+    ]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in HTML; cells are HTML already."""
+    lines = ["".join(f"<th>{escape(name)}</th>" for name in head)]
+    lines += ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
+    return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+
+
+def warning_lines(warnings: Iterable[Named]) -> list[str]:
+    """Warnings as lines of text."""
+    return [f"  warning: {warning.name}: {warning.text}" for warning in warnings]
+
+
+def warning_list(warnings: Iterable[Named]) -> str:
+    """Warnings as a list in HTML; nothing where there are none."""
+    items = [f"<li>{escape(w.name)}: {escape(w.text)}</li>" for w in warnings]
+    return f"<ul>{''.join(items)}</ul>" if items else ""
