@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -20,6 +21,59 @@ def test_one_process_alone():
     assert distributed.total(values) is values
     assert distributed.of_first(values) is values
     assert distributed.totals([values, values])[1] is values
+
+
+@pytest.fixture
+def three_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_small_networks_work_on_one_thread_and_large_ones_on_the_users(three_threads):
+    small, large = torch.nn.Linear(10, 10), torch.nn.Linear(200, 200)
+    with distributed.own_threads(small):
+        assert torch.get_num_threads() == 1
+        with distributed.own_threads(large):
+            assert torch.get_num_threads() == 3
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 3
+
+
+def test_threads_are_the_users_again_after_a_call(model, templates, three_threads, monkeypatch):
+    seen = []
+    network = type(model.network)
+    forward = network.forward
+
+    def watched(self, *arguments):
+        seen.append(torch.get_num_threads())
+        return forward(self, *arguments)
+
+    monkeypatch.setattr(network, "forward", watched)
+    x = TOY.sample(0.4, 100, seed=1)
+    gl.fit(templates, hidden=2, epochs=1, replicas=0)
+    model.likelihood(x)
+    model.posterior(x)
+    gl.closure(model, {0.3: x, 0.5: x})
+    gl.coverage(model, {0.3: x}, toys=2)
+    gl.bootstrap(model, x, toys=2)
+    assert set(seen) == {1}
+    assert torch.get_num_threads() == 3
+
+
+def test_threads_are_the_users_again_after_an_error(model, three_threads):
+    with pytest.raises(gl.InputError):
+        model.likelihood([[1.0, 2.0]])
+    assert torch.get_num_threads() == 3
+
+
+def test_threads_are_the_users_again_after_calls_from_several_threads(model, three_threads):
+    samples = [TOY.sample(0.4, 20_000, seed=i) for i in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(model.likelihood, samples))
+        assert set(pool.map(lambda _: torch.get_num_threads(), range(8))) == {3}
+    assert torch.get_num_threads() == 3
 
 
 SUMS = """

@@ -31,6 +31,7 @@ _REFERENCE = 4096
 _STEPS = 500
 
 
+@distributed.own_threads()
 def fit(
     templates: Templates,
     basis: str | Basis = "exp_polynomial",
@@ -164,9 +165,10 @@ def fit(
         alone = "" if distributed.size() == 1 else f".{distributed.rank()}"
         keep = Checkpoint(Path(f"{checkpoint}{alone}"), key)
     trainer = Trainer(network, training, held, t, objective, ridge, generator, keep)
-    history, strength = train(
-        trainer, schedule, flatness, penalty.strength if penalty else None, place
-    )
+    with distributed.own_threads(network):
+        history, strength = train(
+            trainer, schedule, flatness, penalty.strength if penalty else None, place
+        )
 
     samples = _samples(templates.x, weights, fold, ensemble)
     q = implied_prior(network, samples, grid)

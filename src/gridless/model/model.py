@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gridless.density.network import Network
+from gridless.distributed import own_threads
 from gridless.errors import InputError
 from gridless.likelihood import chebyshev
 from gridless.likelihood.likelihood import Curves, Likelihood
@@ -60,12 +61,14 @@ class Model:
             f"max |log q| = {self.implied_prior.max_log:.3g}"
         )
 
+    @own_threads()
     def posterior(self, x: Any) -> Posterior:
         """p(theta | x) of each event."""
         log_c, z = outputs(self.network.double_copy(), self.table(x))
         log_q = self.implied_prior.log_q if self.prior == "divide" else None
         return Posterior(self.network, log_c, z, self.grid, log_q)
 
+    @own_threads()
     def likelihood(self, x: Any, weights: Any = None) -> Likelihood:
         """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass; up to a
         constant."""

@@ -14,6 +14,7 @@ import torch
 from scipy.stats import chi2
 from torch import Tensor
 
+from gridless.distributed import own_threads
 from gridless.likelihood import chebyshev, many
 from gridless.likelihood.likelihood import LEVEL, Curves, Likelihood
 from gridless.model.evaluation import event_polynomials, log_density, polynomial_basis
@@ -42,6 +43,7 @@ class Draws:
     poisson: bool = False
 
 
+@own_threads()
 def estimates(model: Model, draws: Draws, numbers: range) -> tuple[Array, Array]:
     """Values (experiments, parameters) and intervals (experiments, parameters, 2) of the
     pseudo-experiments of those numbers."""
