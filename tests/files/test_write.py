@@ -37,3 +37,12 @@ def test_what_cannot_be_written_is_said_before(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(InputError, match="cannot be written to"):
         check_writable(tmp_path / "other.txt")
+
+
+def test_a_read_only_file_is_named_before(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_text("x")
+    # Folders may be written to, the file may not; whoever runs the test may be allowed everything.
+    monkeypatch.setattr(os, "access", lambda where, _: where != path)
+    with pytest.raises(InputError, match="file: already exists and is read-only; give another"):
+        check_writable(path)

@@ -1,0 +1,113 @@
+"""The same events come out of every format, and whatever is wrong with a request is named."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from files.samples import COLUMNS, DATA, EVENTS, FORMATS, SELECTION, write_npz
+
+from gridless.errors import InputError
+from gridless.files.read_events import chunks, read
+
+
+def test_every_format_gives_the_same_events(source, expected):
+    sample = read(source, COLUMNS, weight="w * 2", selection=SELECTION)
+    np.testing.assert_array_equal(sample.x, expected[0])
+    np.testing.assert_array_equal(sample.weights, expected[1])
+    assert sample.x.dtype == sample.weights.dtype == np.float64
+    assert sample.observables == tuple(COLUMNS)
+    assert sample.events == len(expected[0]) < EVENTS
+    assert sample.source == source
+    with open(source, "rb") as file:
+        assert sample.checksum == hashlib.sha256(file.read()).hexdigest()
+    assert f"{sample.events:,} weighted events from {source}" in repr(sample)
+
+
+@pytest.mark.parametrize("size", [7, 300, 999, 1_000, 5_000])
+def test_sizes_of_chunks_do_not_matter(source, expected, size):
+    blocks = list(chunks(source, COLUMNS, "w * 2", SELECTION, size))
+    assert all(0 < len(x) <= size for x, _ in blocks)
+    np.testing.assert_array_equal(np.concatenate([x for x, _ in blocks]), expected[0])
+    np.testing.assert_array_equal(np.concatenate([w for _, w in blocks]), expected[1])
+
+
+def test_columns_one_several_or_named(tmp_path):
+    write_npz(tmp_path / "a.npz")
+    path = tmp_path / "a.npz"
+    assert read(path, "pt").x.tolist() == DATA["pt"][:, None].tolist()
+    sample = read(path, {"ratio": "pt / w", "mass": "jet.m"}, selection="n")
+    assert sample.observables == ("ratio", "mass")
+    assert sample.weights is None
+    assert sample.events == np.count_nonzero(DATA["n"])
+    assert read(path, ["pt"], weight="2").weights.tolist() == [2.0] * EVENTS
+
+
+def test_the_row_is_that_of_the_file(tmp_path):
+    x = np.arange(100.0)
+    x[57] = np.inf
+    np.savez(tmp_path / "a.npz", x=x, i=np.arange(100), w=np.where(x == 3, np.nan, 1.0))
+    with pytest.raises(InputError, match=r"a\.npz: column '2 \* x' is inf in row 57;"):
+        read(tmp_path / "a.npz", ["2 * x"], selection="i % 2 == 1")
+    with pytest.raises(InputError, match="weight 'w' is nan in row 3;"):
+        list(chunks(tmp_path / "a.npz", ["x"], "w", "x < 50", size=2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"columns": ["ptt"]}, r"no column 'ptt' \(did you mean 'pt'\?\); there are .*pt"),
+        ({"columns": ["pt + etaa"]}, r"no column 'etaa' for 'pt \+ etaa' \(did you mean 'eta'"),
+        ({"columns": ["jet.p"]}, r"a dot is not allowed; .* \(did you mean 'jet.m'\?\)"),
+        ({"columns": ["pt +"]}, r"'pt \+': not understood"),
+        ({"columns": []}, "columns: none; give at least one"),
+        ({"columns": ["pt", "pt"]}, "columns: pt, pt repeat"),
+        ({"columns": ["1"]}, "no column in '1'; use at least one"),
+        ({"columns": [3]}, "expression 3: empty or not text"),
+        ({"columns": ["log(pt - 5)"]}, r"column 'log\(pt - 5\)' is (nan|-inf) in row \d+;"),
+        ({"weight": "nope"}, "no column 'nope'"),
+        ({"weight": "w +"}, r"expression 'w \+': not understood"),
+        ({"weight": "w & pt"}, "expression 'w & pt': cannot be computed .*& needs two"),
+        ({"weight": "sqrt(0 - w)"}, r"weight 'sqrt\(0 - w\)' is nan in row 0"),
+        ({"selection": "pt >"}, "expression 'pt >': not understood"),
+        ({"selection": "n & (pt > 1)"}, "& needs two conditions"),
+        ({"selection": "pt > 1 & eta < 2"}, "put each comparison in parentheses"),
+        ({"selection": "log(0 - pt)"}, "is nan for some events; compare it"),
+        ({"selection": "pt < 0"}, "none of its 1,000 events passes the selection 'pt < 0'; widen"),
+    ],
+)
+def test_bad_requests_in_every_format(source, arguments, message):
+    with pytest.raises(InputError, match=message):
+        read(source, **({"columns": ["pt"]} | arguments))
+
+
+def test_chunks_complains_before_the_first_block(source):
+    with pytest.raises(InputError, match="no column 'ptt'"):
+        chunks(source, ["ptt"])
+    with pytest.raises(InputError, match="size: 0; give at least 1"):
+        chunks(source, ["pt"], size=0)
+
+
+def test_nothing_is_executed(source, tmp_path):
+    target = tmp_path / "X"
+    for attack in (f"__import__('os').system('touch {target}')", "().__class__"):
+        for role in ({"columns": [attack]}, {"weight": attack}, {"selection": attack}):
+            with pytest.raises(InputError, match="is not allowed"):
+                read(source, **({"columns": ["pt"]} | role))
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_files_without_events(tmp_path, kind):
+    name, write = FORMATS[kind]
+    write(tmp_path / name, {key: value[:0] for key, value in DATA.items()})
+    with pytest.raises(InputError, match="no events in it; give a file with events"):
+        read(tmp_path / name, ["pt"])
+
+
+def test_the_number_of_the_row_is_a_column(source):
+    blocks = chunks(source, ["pt", "entry"], selection="entry % 4 == 1", size=300)
+    x = np.concatenate([x for x, _ in blocks])
+    np.testing.assert_array_equal(x[:, 1], np.arange(1, EVENTS, 4))
+    np.testing.assert_array_equal(x[:, 0], DATA["pt"][1::4])
+    own = read({"entry": [5.0, 6.0]}, ["entry"], selection="entry > 5")
+    assert own.x.tolist() == [[6]]
