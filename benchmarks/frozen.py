@@ -1,8 +1,8 @@
 """Estimates of two dozen fits, kept so that a rebuilt house gives the same numbers.
 
 `python -m benchmarks.frozen` makes them again and prints the largest difference of each from
-benchmarks/results/frozen.json; `--write` replaces that file. Numbers depend on the machine (the order
-in which its libraries sum), so the file is for comparing two commits on one machine.
+benchmarks/results/frozen.json; `--write` replaces that file. Numbers depend on the machine (the
+order in which its libraries sum), so the file is for comparing two commits on one machine.
 """
 
 import argparse
@@ -26,7 +26,8 @@ CASES: dict[str, dict[str, Any]] = {
     "1d penalty histogram": {
         "example": "one", "objective": "penalty", "basis": "gaussian",
         "penalty": {"density": "histogram", "strength": 2.0, "at": (0.1, 0.5, 0.9)}},
-    "1d posterior divide gaussian": {"example": "one", "objective": "posterior", "basis": "gaussian"},
+    "1d posterior divide gaussian": {
+        "example": "one", "objective": "posterior", "basis": "gaussian"},
     "1d posterior divide": {"example": "one", "objective": "posterior"},
     "1d posterior flat logistic": {
         "example": "one", "objective": "posterior", "prior": "flat", "basis": "logistic",

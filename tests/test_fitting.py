@@ -28,12 +28,12 @@ def test_same_seed_same_model(templates, objective):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"objective": "likelihood"}, "objective: there is no 'likelihood'; give one of posterior"),
-        ({"prior": "jeffreys"}, "prior: there is no 'jeffreys'; give one of flat, divide"),
+        ({"objective": "likelihood"}, "objective: there is no 'likelihood'; known are penalty"),
+        ({"prior": "jeffreys"}, "prior: there is no 'jeffreys'; give one of 'divide' or 'flat'"),
         ({"basis": "cauchy"}, "basis: there is no 'cauchy'"),
         ({"activation": "gelu"}, "activation"),
-        ({"components": 0}, "components: 0; give a whole number of at least 1"),
-        ({"hidden": (16, 0)}, "hidden: 0"),
+        ({"components": 0}, "components: 0; give at least 1"),
+        ({"hidden": (16, 0)}, r"hidden: \(16, 0\); give whole"),
         ({"ensemble": 1.5}, "ensemble: 1.5"),
         ({"validation": 1.0}, "validation: 1.0"),
         ({"rate": 0.0}, "rate"),
@@ -63,7 +63,7 @@ def test_histograms_of_many_observables_are_refused():
 @pytest.mark.parametrize("basis", ["gaussian", "logistic", "exp_polynomial", gl.ExpPolynomial(3)])
 def test_every_basis_trains(templates, basis):
     model = gl.fit(templates, basis=basis, hidden=(4,), epochs=6, seed=1)
-    assert model.history[-1].validation < -0.02
+    assert model.record.history[-1].validation < -0.02
     assert model.likelihood(OneObservable().sample(0.5, 5000, 1)).maximum().valid
 
 
@@ -124,7 +124,7 @@ def test_float_offsets_do_not_cost_precision():
 
 
 def test_history_tells_every_term(templates):
-    history = gl.fit(templates, objective="penalty", hidden=(3,), epochs=3).history
+    history = gl.fit(templates, objective="penalty", hidden=(3,), epochs=3).record.history
     assert [(e.stage, e.epoch) for e in history] == [(s, e) for s in (1, 2) for e in (1, 2, 3, 4)]
     assert all(e.strength == 0 for e in history[:4])
     assert all(e.strength > 0 and e.spread > 0 for e in history[4:])
@@ -132,7 +132,7 @@ def test_history_tells_every_term(templates):
 
 def test_lambda_makes_both_terms_comparable():
     templates = OneObservable().templates(5_000, seed=4)
-    history = gl.fit(templates, objective="penalty", hidden=(5,), seed=1).history
+    history = gl.fit(templates, objective="penalty", hidden=(5,), seed=1).record.history
     first, second = [[e for e in history if e.stage == s] for s in (1, 2)]
     # lambda times the S that stage one left, about 0.013 here, is |C|.
     assert second[0].strength * 0.013 == pytest.approx(-first[-1].validation, rel=0.5)

@@ -7,6 +7,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from gridless.errors import InputError
+from gridless.model.record import FitOptions
 
 TEMPLATE = """\
 # What gridless is to fit. `gridless audit analysis.yaml` checks the templates,
@@ -48,62 +49,6 @@ class TemplateFile(BaseModel):
 
     source: str = Field(description="The file, with `:tree` or `:group` where it needs one.")
     at: dict[str, float] = Field(description="The value of every parameter in it.")
-
-
-class FitOptions(BaseModel):
-    """Arguments of `gridless.fit`; each is a flag of `gridless fit` too."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    basis: str = Field(
-        default="exp_polynomial",
-        description="Shape of a component: exp_polynomial, gaussian or logistic.",
-    )
-    components: int = Field(default=1, ge=1, description="Number of components.")
-    hidden: int | list[int] = Field(
-        default=[16], description="Units of the hidden layer, or of each of several."
-    )
-    activation: str = Field(
-        default="tanh", description="Function of a hidden unit: tanh, silu or relu."
-    )
-    objective: str = Field(
-        default="template",
-        description="What the training minimises: template, posterior or penalty.",
-    )
-    prior: str = Field(
-        default="divide",
-        description="divide by the implied prior, or take the posterior as it is: flat.",
-    )
-    ensemble: int = Field(default=1, ge=1, description="Networks to train and average.")
-    validation: float | None = Field(
-        default=None,
-        gt=0,
-        lt=1,
-        description="Share of the events held out; by default a tenth, or one part per network "
-        "of an ensemble.",
-    )
-    epochs: int | None = Field(
-        default=None,
-        ge=1,
-        description="Passes over the events; by default enough for some five hundred steps.",
-    )
-    batch: int | None = Field(
-        default=None,
-        ge=1,
-        description="Events per step; by default a fiftieth of them, but 256 to 8,192.",
-    )
-    rate: float = Field(default=0.03, gt=0, description="Highest learning rate.")
-    ridge: float = Field(
-        default=10.0, ge=0, description="Strength of the prior on the weights of the network."
-    )
-    replicas: int = Field(
-        default=32,
-        ge=0,
-        description="Bootstrap replicas of the templates, for the uncertainty from simulation; "
-        "0 for none.",
-    )
-    seed: int = Field(default=0, description="Fixes everything random.")
-    device: str = Field(default="cpu", description="Where to train: cpu, cuda or mps.")
 
 
 class Analysis(BaseModel):

@@ -14,15 +14,17 @@ from gridless import distributed
 from gridless.density.basis import Basis, basis_kind
 from gridless.density.network import Network
 from gridless.distributed import find_device
-from gridless.errors import InputError, check_choice
-from gridless.model.model import PRIORS, Model
+from gridless.errors import InputError
+from gridless.model.model import Model
 from gridless.model.prior import implied_prior
+from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.trust import make_cells
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
+from gridless.templates.summary import summarise
 from gridless.templates.templates import Templates
 from gridless.training.checkpoint import Checkpoint, fingerprint
-from gridless.training.objectives import OBJECTIVES, Flatness, Penalty, histogram_density
+from gridless.training.objectives import Flatness, Penalty, histogram_density
 from gridless.training.simulation import replicate
 from gridless.training.trainer import Events, Schedule, Trainer, train
 
@@ -96,27 +98,32 @@ def fit(
         Where to train: "cpu", "cuda" or "mps". A graphics card is for large networks. The model is
         on the processor in any case.
     """
-    place = find_device(device)
-    check_choice("objective", objective, OBJECTIVES)
-    check_choice("prior", prior, PRIORS)
-    _check_least("components", components, 1)
-    _check_least("ensemble", ensemble, 1)
-    if replicas:
-        _check_least("replicas", replicas, 2)
-    hidden = (hidden,) if isinstance(hidden, int) else tuple(hidden)
-    for units in hidden:
-        _check_least("hidden", units, 1)
+    options = FitOptions.of(
+        basis=basis,
+        components=components,
+        hidden=hidden,
+        activation=activation,
+        objective=objective,
+        prior=prior,
+        ensemble=ensemble,
+        validation=validation,
+        epochs=epochs,
+        batch=batch,
+        rate=rate,
+        ridge=ridge,
+        replicas=replicas,
+        seed=seed,
+        device=device,
+    )
+    place = find_device(options.device)
+    layers = options.hidden
     if validation is None:
         # Each event is kept out by one member of an ensemble, and none is wasted.
         validation = 0.1 if ensemble == 1 else 1 / ensemble
-    if not 0 < validation < 1:
-        raise InputError(f"validation: {validation}; give a share between 0 and 1, such as 0.1")
-    if not rate > 0:
-        raise InputError(f"rate: {rate}; give a positive learning rate, such as 0.03")
-    if ridge < 0:
-        raise InputError(f"ridge: {ridge}; give 0 for none, or a positive number such as 10")
     if penalty is not None and objective != "penalty":
         raise InputError(f'penalty: given for objective="{objective}"; set objective="penalty"')
+    if penalty is not None:
+        options = options.model_copy(update={"objective": {"penalty": asdict(penalty)}})
     grid = templates.grid
     kind = _basis(basis, grid, _effective(templates.mean_weights()))
     t = torch.as_tensor(grid.unit, dtype=torch.float32)
@@ -130,7 +137,7 @@ def fit(
         templates.x.shape[1],
         kind,
         components,
-        hidden,
+        layers,
         activation,
         ensemble,
         t if by_template else None,
@@ -148,7 +155,7 @@ def fit(
         flatness = _flatness(penalty or Penalty(), templates, network, training)
     everywhere = distributed.least(len(training)) * distributed.size()
     schedule = _schedule(everywhere, epochs, batch, rate)
-    options = {
+    settings = {
         "objective": objective,
         "penalty": asdict(penalty) if penalty is not None else None,
         "validation": validation,
@@ -160,8 +167,8 @@ def fit(
     }
     keep = None
     if checkpoint is not None:
-        shape_of = [kind.name, kind.options(), components, hidden, activation, ensemble]
-        key = fingerprint([events.x, events.template, events.weights], options | {"net": shape_of})
+        shape_of = [kind.name, kind.options(), components, layers, activation, ensemble]
+        key = fingerprint([events.x, events.template, events.weights], settings | {"net": shape_of})
         alone = "" if distributed.size() == 1 else f".{distributed.rank()}"
         keep = Checkpoint(Path(f"{checkpoint}{alone}"), key)
     trainer = Trainer(network, training, held, t, objective, ridge, generator, keep)
@@ -179,18 +186,18 @@ def fit(
         copies = replicate(trainer, unseen, flatness, strength, replicas, shape)
     cells = make_cells(network, templates.x, templates.template, weights, shape)
     # In units of log likelihood, over the held-out events: none means nothing was learnt.
-    options["gain"] = float(-(trainer.mean_cost(held) * held.effective).sum())
+    gain = float(-(trainer.mean_cost(held) * held.effective).sum())
     return Model(
         network,
         grid,
-        templates.observables,
-        prior,
+        templates.query,
+        options,
+        TrainingRecord(tuple(history), gain, schedule.epochs, schedule.batch, validation),
         q,
         copies,
         cells,
-        options,
-        tuple(history),
-        templates.data,
+        summarise(templates, components, objective),
+        templates.files,
     )
 
 
@@ -326,17 +333,10 @@ def _flatness(penalty: Penalty, templates: Templates, network: Network, events: 
 def _schedule(events: int, epochs: int | None, batch: int | None, rate: float) -> Schedule:
     """Some five hundred steps, in batches of a fiftieth of the events but 256 to 8,192."""
     size = min(max(events // 50, 256), 8192) if batch is None else batch
-    _check_least("batch", size, 1)
     size = min(size, events)
     steps = max(1, events // size)
     passes = max(5, math.ceil(_STEPS / steps)) if epochs is None else epochs
-    _check_least("epochs", passes, 1)
     return Schedule(passes, size, rate)
-
-
-def _check_least(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name}: {value!r}; give a whole number of at least {least}")
 
 
 def _check_size(network: Network, events: int) -> None:

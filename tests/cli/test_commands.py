@@ -63,7 +63,7 @@ def header(path):
 def test_a_model_file_knows_what_it_was_made_from(folder):
     known = header(folder / "weighted.safetensors")
     files = [folder / f"t_{value:.2f}.root" for value in gl.grid((0, 1), 10)]
-    assert known["data"] == [
+    assert known["files"] == [
         {
             "source": f"{file}:events",
             "events": 300,
@@ -71,15 +71,14 @@ def test_a_model_file_knows_what_it_was_made_from(folder):
         }
         for file in files
     ]
-    options = known["options"]
-    assert {key: options[key] for key in ("seed", "epochs", "weight", "where")} == {
-        "seed": 0,
-        "epochs": 2,
+    assert known["query"] == {
+        "observables": {"x * w": "x * w"},
         "weight": "v",
-        "where": "entry < 300",
+        "selection": None,
     }
-    assert options["columns"] == {"x * w": "x * w"}
-    assert options["command"].startswith("gridless")
+    assert {key: known["options"][key] for key in ("seed", "epochs")} == {"seed": 0, "epochs": 2}
+    assert known["record"]["where"] == "entry < 300"
+    assert known["record"]["command"].startswith("gridless")
     assert known["hidden"] == [3]
     assert known["versions"]["gridless"] == version("gridless")
     assert set(known["versions"]) >= {"torch", "numpy", "Python"}
@@ -228,9 +227,9 @@ def test_from_init_to_a_model(folder, tmp_path):
     assert result.exit_code == 0, result.output
     model = gl.load(tmp_path / "m.safetensors")
     assert model.observables == ("twice", "x")
-    assert model.options["seed"] == 7
-    assert len(model.data) == 10
-    assert len(model.data[0]["checksum"]) == 64
+    assert model.options.seed == 7
+    assert len(model.files) == 10
+    assert len(model.files[0].checksum) == 64
     assert run("measure", tmp_path / "m.safetensors", f"{folder}/data.root:events").exit_code == 0
 
 
@@ -480,4 +479,4 @@ def test_killed_it_goes_on(folder, tmp_path, monkeypatch):
         assert set(a.keys()) == set(b.keys())
         for name in a.keys():  # noqa: SIM118
             assert torch.equal(a.get_tensor(name), b.get_tensor(name)), name
-    assert header(killed)["history"] == header(whole)["history"]
+    assert header(killed)["record"]["history"] == header(whole)["record"]["history"]

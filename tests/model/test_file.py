@@ -1,6 +1,7 @@
 """A saved model is the same model; any other file is refused with a reason."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from safetensors.torch import save_file
 
 import gridless as gl
 from gridless.examples import OneObservable, TwoObservables
+from gridless.templates.query import Query
 
 
 @pytest.fixture
@@ -30,7 +32,7 @@ def test_round_trip(model, path):
     before, after = model.likelihood(x), loaded.likelihood(x)
     np.testing.assert_array_equal(before.coefficients, after.coefficients)
     assert repr(loaded) == repr(model)
-    assert loaded.history == model.history
+    assert loaded.record == model.record
     assert loaded.options == model.options
     assert loaded.grid.parameters == model.grid.parameters
     np.testing.assert_array_equal(loaded.grid.values, model.grid.values)
@@ -54,7 +56,7 @@ def test_ensembles_and_other_bases_survive(tmp_path):
     np.testing.assert_array_equal(
         loaded.posterior(x).log_prob(0.4), model.posterior(x).log_prob(0.4)
     )
-    assert loaded.options["penalty"]["at"] == [0, 0.5, 1]
+    assert loaded.options.objective["penalty"]["at"] == [0, 0.5, 1]
 
 
 def test_no_such_file(tmp_path):
@@ -117,3 +119,18 @@ def test_missing_arrays(path):
     save_file(arrays, path, metadata)
     with pytest.raises(gl.InputError, match="arrays do not fit its header"):
         gl.load(path)
+
+
+def test_a_file_of_the_version_before_loads():
+    # Written by version 0.1.0: two Gaussians on the observable 2 * x, selected and weighted.
+    model = gl.load(Path(__file__).parent / "format_2.safetensors")
+    assert model.query == Query({"2 * x": "2 * x"}, "w", "x > -1")
+    assert (model.options.seed, model.options.components, model.options.prior) == (3, 2, "divide")
+    assert model.record.epochs == 2
+    assert len(model.record.history) == 3
+    assert model.record.where == "entry < 300"
+    assert [record.events for record in model.files] == [288, 294, 297]
+    x = np.linspace(-1, 3, 200)
+    with pytest.warns(gl.GridlessWarning, match="is not applied"):
+        estimate = model.likelihood(x).maximum()
+    assert estimate.value == pytest.approx(0.636532797, abs=1e-6)

@@ -1,5 +1,7 @@
 """The model takes events in any form and refuses those it was not made for."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -53,3 +55,51 @@ def test_chunks_do_not_change_the_sum(model_2d, monkeypatch):
     monkeypatch.setattr("gridless.model.evaluation._LEAST", 37)
     pieces = model_2d.likelihood(X)
     np.testing.assert_allclose(pieces.coefficients, whole.coefficients, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def selected(tmp_path_factory):
+    """A model of m = a / b for events with b below 2, and a file of observed events."""
+    folder = tmp_path_factory.mktemp("selected")
+    random = np.random.default_rng(4)
+    for theta in gl.grid((0, 1), 5):
+        b = random.choice([1.0, 3.0], 1500)
+        # What the selection leaves out would pull the estimate far up.
+        np.savez(folder / f"t_{theta:g}.npz", a=b * (random.normal(theta, 1, 1500)), b=b)
+    b = np.repeat([1.0, 3.0], 1000)
+    a = np.where(b < 2, random.normal(0.4, 1, 2000), 30.0)
+    np.savez(folder / "data.npz", a=a, b=b)
+    templates = gl.read_templates(
+        str(folder / "t_{theta}.npz"), {"m": "a / b"}, (0, 1), selection="b < 2"
+    )
+    model = gl.fit(templates, hidden=(3,), epochs=2, seed=1)
+    return model, folder / "data.npz", pd.DataFrame({"a": a, "b": b})
+
+
+def test_a_model_selects_observed_events_as_its_templates_were(selected, tmp_path):
+    model, data, frame = selected
+    by_hand = model.likelihood_of(np.array(frame.a)[:1000, None], None).maximum()
+    model.save(tmp_path / "m.safetensors")
+    for trained in (model, gl.load(tmp_path / "m.safetensors")):
+        estimate = gl.read_likelihood(trained, data).maximum()
+        assert estimate.events == 1000
+        assert estimate.value == pytest.approx(by_hand.value, abs=1e-9)
+
+
+def test_a_data_frame_is_selected_and_its_weights_with_it(selected):
+    model, _, frame = selected
+    weights = np.where(frame.b < 2, 1.0, 5.0)
+    assert model.likelihood(frame).events == 1000
+    weighted = model.likelihood(frame, weights).maximum()
+    assert weighted.value == pytest.approx(model.likelihood(frame).maximum().value, abs=1e-6)
+
+
+def test_what_cannot_be_selected_is_told(selected):
+    model, _, frame = selected
+    with pytest.warns(gl.GridlessWarning, match="selection 'b < 2' is not applied, since an array"):
+        model.likelihood(frame[["a"]].to_numpy()[:1000])
+    with pytest.warns(gl.GridlessWarning, match="there is no column b"):
+        model.likelihood(pd.DataFrame({"m": frame.a[:1000]}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.likelihood(frame)

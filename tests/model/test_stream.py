@@ -15,12 +15,13 @@ import pytest
 
 import gridless as gl
 from gridless.examples import OneObservable
-from gridless.files.read_events import make_request, pieces, stream
+from gridless.files.read_events import pieces, stream
 from gridless.model import stream as streaming
 from gridless.parallel import cluster
+from gridless.templates.query import Query
 
 TOY = OneObservable()
-REQUEST = make_request(["x"], None, None)
+REQUEST = Query.of(["x"], None, None)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def test_pieces_are_the_whole(files, kind):
 
 @pytest.mark.parametrize("kind", ["parquet", "root", "h5"])
 def test_entry_counts_over_pieces(files, kind):
-    request = make_request(["x", "entry"], None, "entry % 3 == 1")
+    request = Query.of(["x", "entry"], None, "entry % 3 == 1")
     source = sources(files, kind)[0]
     rows = [x for r in pieces(source, request, 1_000) for x, _ in stream(source, request, 300, r)]
     np.testing.assert_array_equal(np.concatenate(rows)[:, 1], np.arange(1, 5_000, 3))

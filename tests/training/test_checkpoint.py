@@ -30,7 +30,7 @@ def test_it_goes_on_as_if_never_interrupted(templates, tmp_path, monkeypatch, op
     monkeypatch.setattr(Checkpoint, "save", save)
     model = gl.fit(templates, **options, checkpoint=path)
     assert not path.exists()
-    assert model.history == whole.history
+    assert model.record.history == whole.record.history
     x = np.linspace(-1, 2, 50)
     assert model.likelihood(x).maximum().value == whole.likelihood(x).maximum().value
 

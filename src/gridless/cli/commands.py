@@ -14,7 +14,7 @@ import torch
 from rich.console import Console
 
 from gridless import distributed
-from gridless.analysis import TEMPLATE, FitOptions
+from gridless.analysis import TEMPLATE
 from gridless.cli.options import (
     as_json,
     cluster_options,
@@ -26,7 +26,6 @@ from gridless.cli.options import (
 from gridless.cli.sources import analysis_from, analysis_of, templates_of
 from gridless.distributed import find_device
 from gridless.errors import InputError
-from gridless.files.expressions import both
 from gridless.files.read_events import checksum
 from gridless.files.write import check_writable, write_whole
 from gridless.likelihood.export import curve as likelihood_curve
@@ -35,9 +34,10 @@ from gridless.likelihood.export import scan_csv
 from gridless.model.file import file_versions, load
 from gridless.model.model import Model
 from gridless.model.onnx import onnx_bytes
+from gridless.model.record import FitOptions
 from gridless.model.stream import read_likelihood
 from gridless.parallel import cluster
-from gridless.templates.summary import summarise
+from gridless.templates.query import FileRecord, both
 
 
 @click.command()
@@ -90,6 +90,7 @@ def fit(output: Path, where: str | None, machine: bool, **options: Any) -> None:
     analysis = analysis_from(**source)
     chosen = analysis.fit.model_dump() | given
     find_device(chosen["device"])
+    FitOptions.of(**chosen)
     share = (
         None if distributed.size() == 1 else f"entry % {distributed.size()} == {distributed.rank()}"
     )
@@ -101,18 +102,8 @@ def fit(output: Path, where: str | None, machine: bool, **options: Any) -> None:
     except KeyboardInterrupt:
         click.echo("interrupted; the same command goes on from the last epoch", err=True)
         sys.exit(130)
-    used = {
-        "columns": analysis.observables,
-        "weight": analysis.weight,
-        "selection": analysis.selection,
-        "where": where,
-        "command": _command_line(),
-    }
-    model = replace(
-        model,
-        options=model.options | used,
-        summary=summarise(templates, chosen["components"], chosen["objective"]),
-    )
+    record = replace(model.record, command=_command_line(), where=where)
+    model = replace(model, record=record)
     if distributed.rank() == 0:
         model.save(output)
         _tell(model, output, events, machine)
@@ -300,10 +291,10 @@ def report(
         table = close(trained, templates_of(*analysis_of(trained, samples, None, kept)))
     parts = [read_likelihood(trained, source, **reading) for source in data]
     likelihood = reduce(add, parts) if parts else None
-    read = [
-        {"source": source, "events": part.events, "checksum": checksum(source)}
+    read = tuple(
+        FileRecord(source, part.events, checksum(source))
         for source, part in zip(data, parts, strict=True)
-    ]
+    )
     origin = Origin(_command_line(), file_versions(model), read)
     write_whole(output, model_report(trained, likelihood, table, origin).encode())
     if machine:

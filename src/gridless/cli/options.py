@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import click
 
-from gridless.analysis import FitOptions
+from gridless.model.record import FitOptions
 
 Command = Callable[..., Any]
 as_json = click.option("--json", "machine", is_flag=True, help="Print JSON for machines.")

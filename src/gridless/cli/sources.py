@@ -5,7 +5,6 @@ from typing import Any
 
 from gridless.analysis import Analysis, TemplateFile, load_analysis
 from gridless.errors import InputError
-from gridless.files.expressions import both
 from gridless.files.template_files import read_templates
 from gridless.model.model import Model
 from gridless.templates.templates import Templates
@@ -58,14 +57,13 @@ def analysis_of(
 ) -> tuple[Analysis, str | None]:
     """The model's own analysis, of other samples, and which of their events to use. Unless told
     otherwise, they are weighted as the templates were."""
-    columns = model.options.get("columns") or {name: name for name in model.observables}
     bounds = zip(model.grid.parameters, model.grid.bounds.tolist(), strict=True)
     analysis = Analysis(
         templates=samples,
         parameters={name: (low, high) for name, (low, high) in bounds},
-        observables=columns,
-        weight=weight or model.options.get("weight"),
-        selection=model.options.get("selection"),
+        observables=model.query.observables,
+        weight=weight or model.query.weight,
+        selection=model.query.selection,
     )
     return analysis, where
 
@@ -80,8 +78,9 @@ def templates_of(analysis: Analysis, where: str | None) -> Templates:
         analysis.observables,
         list(analysis.parameters.values()),
         weight=analysis.weight,
-        selection=both(analysis.selection, where),
+        selection=analysis.selection,
         parameters=list(analysis.parameters),
+        where=where,
     )
 
 

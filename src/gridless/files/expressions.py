@@ -285,10 +285,3 @@ OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Invert: _invert,
     ast.Not: np.logical_not,
 }
-
-
-def both(first: str | None, second: str | None) -> str | None:
-    """Two selections at once."""
-    if first and second:
-        return f"({first}) & ({second})"
-    return first or second

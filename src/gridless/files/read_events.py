@@ -2,7 +2,7 @@
 
 import difflib
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +17,10 @@ from gridless.files.memory import MemoryTable
 from gridless.files.patterns import listed
 from gridless.files.table import ALL, Rows, Table, label, open_file, split_source
 from gridless.templates.arrays import Array
+from gridless.templates.query import Columns, FileRecord, Query
 
 # A column that every table has: the number of the row, from 0. `entry % 4 == 0` is every fourth.
 ENTRY = "entry"
-# One name alone, several names, or names with an expression each.
-Columns = str | Sequence[str] | Mapping[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +40,9 @@ class Sample:
         return len(self.x)
 
     @property
-    def provenance(self) -> dict[str, Any]:
+    def record(self) -> FileRecord:
         """What a model keeps of it: source, number of events and checksum."""
-        return {"source": self.source, "events": self.events, "checksum": self.checksum}
+        return FileRecord(self.source, self.events, self.checksum)
 
     def __repr__(self) -> str:
         weighted = "" if self.weights is None else " weighted"
@@ -51,15 +50,6 @@ class Sample:
             f"Sample: {self.events:,}{weighted} events from {self.source}, "
             f"observables {', '.join(self.observables)}"
         )
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is wanted of each source: names with their expressions, weight and selection."""
-
-    columns: dict[str, str]
-    weight: str | None
-    selection: str | None
 
 
 def read(
@@ -80,12 +70,12 @@ def read(
         Expression that is true for the events to keep (`(pt > 30) & (abs(eta) < 2.5)`). `entry` is
         the number of the row in its file, so that `entry % 4 == 0` keeps every fourth.
     """
-    request = make_request(columns, weight, selection)
-    blocks = list(stream(source, request, 200_000))
+    query = Query.of(columns, weight, selection)
+    blocks = list(stream(source, query, 200_000))
     return Sample(
         x=np.concatenate([x for x, _ in blocks]),
         weights=None if weight is None else np.concatenate([w for _, w in blocks if w is not None]),
-        observables=tuple(request.columns),
+        observables=query.names,
         source=label(source),
         checksum=checksum(source),
     )
@@ -101,42 +91,30 @@ def chunks(
     """Blocks of `x` and weights from at most `size` rows each, for files larger than memory."""
     if size < 1:
         raise InputError(f"size: {size}; give at least 1 row per block")
-    request = make_request(columns, weight, selection)
+    query = Query.of(columns, weight, selection)
     with open_table(
         source
     ) as table:  # Now, so that mistakes show before the first block is asked for.
-        needed_columns(source, table, request)
-    return stream(source, request, size)
+        needed_columns(source, table, query)
+    return stream(source, query, size)
 
 
-def pieces(source: Any, request: Request, size: int) -> list[Rows]:
+def pieces(source: Any, query: Query, size: int) -> list[Rows]:
     """Ranges of rows, of about `size` each, in which a source can be read independently."""
     with open_table(source) as table:
-        needed_columns(source, table, request)
+        needed_columns(source, table, query)
         return table.pieces(size)
 
 
-def make_request(columns: Columns, weight: str | None, selection: str | None) -> Request:
-    """What is wanted, of columns by their names or expressions."""
-    if not isinstance(columns, Mapping):
-        listed = [columns] if isinstance(columns, str) else list(columns)
-        if len(set(listed)) < len(listed):
-            raise InputError(f"columns: {', '.join(listed)} repeat; give each once")
-        columns = {column: column for column in listed}
-    if not columns:
-        raise InputError("columns: none; give at least one column or expression")
-    return Request(dict(columns), weight, selection)
-
-
 def stream(
-    source: Any, request: Request, size: int, rows: Rows = ALL
+    source: Any, query: Query, size: int, rows: Rows = ALL
 ) -> Iterator[tuple[Array, Array | None]]:
     """Blocks of x and weights of some `rows`, one of the `pieces` of the source, or of all."""
     seen = kept = 0
     with open_table(source) as table:
-        needed = needed_columns(source, table, request)
+        needed = needed_columns(source, table, query)
         for block in table.blocks(needed, size, rows):
-            x, weights = _compute(source, block, request, rows[0] + seen)
+            x, weights = _compute(source, block, query, rows[0] + seen)
             seen += len(block[needed[0]])
             kept += len(x)
             if len(x):
@@ -148,13 +126,13 @@ def stream(
     if kept == 0:
         raise InputError(
             f"{label(source)}: none of its {seen:,} events passes the selection "
-            f"{request.selection!r}; widen it"
+            f"{query.selection!r}; widen it"
         )
 
 
-def needed_columns(source: Any, table: Table, request: Request) -> list[str]:
+def needed_columns(source: Any, table: Table, query: Query) -> list[str]:
     """The columns to read, all of them there and of numbers."""
-    wanted = [*request.columns.values(), request.weight, request.selection]
+    wanted = [*query.observables.values(), query.weight, query.selection]
     needed: dict[str, None] = {}
     for expression in wanted:
         if expression is None:
@@ -184,16 +162,16 @@ def needed_columns(source: Any, table: Table, request: Request) -> list[str]:
     return list(needed)
 
 
-def _compute(source: Any, block: Block, request: Request, first: int) -> tuple[Array, Array | None]:
+def _compute(source: Any, block: Block, query: Query, first: int) -> tuple[Array, Array | None]:
     """x and weights of the selected rows of a block that begins at row `first`."""
     try:
         rows = first + np.arange(len(next(iter(block.values()))))
         kept = block = {ENTRY: rows, **block}
-        if request.selection is not None:
-            passes = _condition(request.selection, block)
+        if query.selection is not None:
+            passes = _condition(query.selection, block)
             kept, rows = {n: column[passes] for n, column in block.items()}, rows[passes]
-        columns = {name: evaluate(text, kept) for name, text in request.columns.items()}
-        weights = None if request.weight is None else evaluate(request.weight, kept)
+        columns = {name: evaluate(text, kept) for name, text in query.observables.items()}
+        weights = None if query.weight is None else evaluate(query.weight, kept)
     except InputError as error:
         raise InputError(f"{label(source)}: {error}") from error
     x = np.column_stack([column.astype(np.float64) for column in columns.values()])
@@ -201,7 +179,7 @@ def _compute(source: Any, block: Block, request: Request, first: int) -> tuple[A
     if weights is None:
         return x, None
     weights = weights.astype(np.float64)
-    _check_finite(source, weights[:, None], [f"weight {request.weight!r}"], rows)
+    _check_finite(source, weights[:, None], [f"weight {query.weight!r}"], rows)
     return x, weights
 
 

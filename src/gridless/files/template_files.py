@@ -10,15 +10,13 @@ from numpy.typing import ArrayLike
 from gridless.errors import InputError
 from gridless.files.patterns import find
 from gridless.files.read_events import (
-    Columns,
-    Request,
-    make_request,
     needed_columns,
     open_table,
     read,
 )
 from gridless.files.table import label
 from gridless.templates.grid import make_grid
+from gridless.templates.query import Columns, Query
 from gridless.templates.templates import Templates
 
 
@@ -31,6 +29,7 @@ def read_templates(
     selection: str | None = None,
     parameters: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
+    where: str | None = None,
 ) -> Templates:
     """Templates from files.
 
@@ -45,38 +44,41 @@ def read_templates(
     bounds
         (low, high), or one such pair per parameter, in the order of `parameters`.
     weight, selection
-        As in `read`.
+        As in `read`. The templates carry them, and so does a model: observed events are selected
+        in the same way.
     parameters
         Names of the parameters, or the columns they are in. With a pattern they are known, and
         this gives their order.
     columns
         Expressions for `observables`, where those are names only.
+    where
+        Further condition for the events to use, of these templates alone: to keep some apart.
     """
-    request = make_request(_pair(observables, columns), weight, selection)
+    query = Query.of(_pair(observables, columns), weight, selection)
     labels = [parameters] if isinstance(parameters, str) else parameters
     if _has_braces(sources):
         files, labels = _order(sources, find(sources), labels)
     elif _is_table(sources):
-        return _read_with_theta(sources, request, bounds, labels)
+        return _read_with_theta(sources, query, bounds, labels, where)
     else:
         files = _pairs(sources)
         labels = _name_values(files, labels)
     _check_values(files, bounds, labels)
     for _, source in files:
         with open_table(source) as table:
-            needed_columns(source, table, request)
-    samples = [read(source, request.columns, weight, selection) for _, source in files]
+            needed_columns(source, table, query.where(where))
+    wanted = query.where(where)
+    samples = [read(s, wanted.observables, weight, wanted.selection) for _, s in files]
     theta = [np.tile(v, (s.events, 1)) for (v, _), s in zip(files, samples, strict=True)]
-    templates = Templates(
+    return Templates(
         np.concatenate([sample.x for sample in samples]),
         np.concatenate(theta),
         bounds,
         None if weight is None else np.concatenate([s.weights for s in samples]),
-        tuple(request.columns),
-        labels,
+        parameters=labels,
+        query=query,
+        files=[sample.record for sample in samples],
     )
-    templates.data = tuple(sample.provenance for sample in samples)
-    return templates
 
 
 def _has_braces(sources: Any) -> bool:
@@ -160,7 +162,11 @@ def _check_values(files: Files, bounds: ArrayLike, labels: Sequence[str]) -> Non
 
 
 def _read_with_theta(
-    source: Any, request: Request, bounds: ArrayLike, labels: Sequence[str] | None
+    source: Any,
+    query: Query,
+    bounds: ArrayLike,
+    labels: Sequence[str] | None,
+    where: str | None,
 ) -> Templates:
     """Templates of one table in which the parameters are columns."""
     if not labels:
@@ -168,14 +174,15 @@ def _read_with_theta(
             f"{label(source)}: no braces in the name; put the parameter there "
             "(mtop_{mtop}.root), or give the columns that hold it: parameters=['mtop']"
         )
-    columns = request.columns | {f"{name} (parameter)": name for name in labels}
-    sample = read(source, columns, request.weight, request.selection)
-    count = len(request.columns)
+    columns = query.observables | {f"{name} (parameter)": name for name in labels}
+    sample = read(source, columns, query.weight, query.where(where).selection)
+    count = len(query.observables)
     return Templates(
         sample.x[:, :count],
         sample.x[:, count:],
         bounds,
         sample.weights,
-        tuple(request.columns),
-        labels,
+        parameters=labels,
+        query=query,
+        files=[sample.record],
     )

@@ -22,13 +22,16 @@ from gridless.errors import InputError
 from gridless.files.write import write_whole
 from gridless.model.model import Model
 from gridless.model.prior import ImpliedPrior
+from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.trust import Cells
 from gridless.templates.grid import Grid
+from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
-from gridless.training.checkpoint import Epoch
 from gridless.training.simulation import Replicas
 
-FORMAT = 2
+FORMAT = 3
+# Formats that can be read: 2 had the query and the record among the options.
+READABLE = (2, 3)
 _KEY = "gridless"
 
 
@@ -40,18 +43,39 @@ class Header(BaseModel):
     format: int
     versions: dict[str, str]
     parameters: list[str]
-    observables: list[str]
-    prior: str
+    query: Query
+    options: dict[str, Any]
+    record: dict[str, Any]
     basis: str
     basis_options: dict[str, int | float]
     components: int
     hidden: list[int]
     activation: str
     members: int
-    options: dict[str, Any]
-    history: list[dict[str, float]]
-    data: list[dict[str, Any]] = []
+    files: list[FileRecord] = []
     summary: dict[str, Any] | None = None
+
+
+def _from_format_2(header: dict[str, Any]) -> dict[str, Any]:
+    """The header of a file that version 0.1 wrote, as it would be written now."""
+    options = dict(header.pop("options"))
+    columns = options.pop("columns", None) or {name: name for name in header["observables"]}
+    header["query"] = {
+        "observables": dict(zip(header.pop("observables"), columns.values(), strict=True)),
+        "weight": options.pop("weight", None),
+        "selection": options.pop("selection", None),
+    }
+    record = {name: options.pop(name, None) for name in ("gain", "command", "where")}
+    record |= {name: options.get(name) for name in ("epochs", "batch", "validation")}
+    header["record"] = record | {"history": header.pop("history")}
+    penalty = options.pop("penalty", None)
+    if penalty is not None:
+        options["objective"] = {"penalty": penalty}
+    network = {name: header[name] for name in ("basis", "components", "hidden", "activation")}
+    made_with = {"prior": header.pop("prior"), "ensemble": header["members"], **network}
+    header["options"] = {**options, **made_with}
+    header["files"] = header.pop("data", [])
+    return header
 
 
 def current_versions() -> dict[str, str]:
@@ -72,17 +96,16 @@ def model_bytes(model: Model) -> bytes:
         format=FORMAT,
         versions=current_versions(),
         parameters=list(grid.parameters),
-        observables=list(model.observables),
-        prior=model.prior,
+        query=model.query,
+        options=model.options.to_dict(),
+        record=model.record.to_dict(),
         basis=network.basis.name,
         basis_options=network.basis.options(),
         components=network.components,
         hidden=list(network.hidden),
         activation=network.activation,
         members=network.members,
-        options=model.options,
-        history=[asdict(epoch) for epoch in model.history],
-        data=list(model.data),
+        files=list(model.files),
         summary=None if model.summary is None else model.summary.to_dict(),
     )
     arrays = {f"network.{name}": value for name, value in network.state_dict().items()}
@@ -169,6 +192,12 @@ def _read(content: bytes, name: str) -> tuple[Header, dict[str, Tensor]]:
                 f"{name}: written by a newer gridless ({header['versions']['gridless']}, format "
                 f"{found}; this is {version('gridless')}, format {FORMAT}); upgrade gridless"
             )
+        if found not in READABLE:
+            raise InputError(
+                f"{name}: of format {found}, which is not read any more; fit the model anew"
+            )
+        if found == 2:
+            header = _from_format_2(header)
         return Header.model_validate(header), arrays
     except (KeyError, TypeError, json.JSONDecodeError, ValidationError) as error:
         raise InputError(
@@ -195,15 +224,14 @@ def _build(header: Header, arrays: dict[str, Tensor]) -> Model:
     return Model(
         network,
         grid,
-        tuple(header.observables),
-        header.prior,
+        header.query,
+        FitOptions.of(**header.options),
+        TrainingRecord.from_dict(header.record),
         ImpliedPrior(np.asarray(arrays["prior.log_q"].numpy()), grid),
         replicas,
         cells,
-        header.options,
-        tuple(_epoch(row) for row in header.history),
-        tuple(header.data),
         None if header.summary is None else Summary.from_dict(header.summary),
+        tuple(header.files),
     )
 
 
@@ -214,7 +242,7 @@ def _under(prefix: str, arrays: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _build_network(header: Header, basis: Basis, members: int, state: dict[str, Tensor]) -> Network:
     network = Network(
-        len(header.observables),
+        len(header.query.observables),
         basis,
         header.components,
         header.hidden,
@@ -225,15 +253,3 @@ def _build_network(header: Header, basis: Basis, members: int, state: dict[str, 
     )
     network.load_state_dict(state)
     return network
-
-
-def _epoch(row: dict[str, float]) -> Epoch:
-    return Epoch(
-        stage=int(row["stage"]),
-        epoch=int(row["epoch"]),
-        training=row["training"],
-        validation=row["validation"],
-        spread=row["spread"],
-        strength=row["strength"],
-        kept=bool(row["kept"]),
-    )

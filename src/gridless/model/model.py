@@ -1,6 +1,7 @@
 """The model: a trained network that gives posteriors and likelihoods of any events."""
 
-from dataclasses import dataclass, field
+import warnings
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,46 +10,63 @@ import numpy as np
 
 from gridless.density.network import Network
 from gridless.distributed import own_threads
-from gridless.errors import InputError
+from gridless.errors import GridlessWarning, InputError
+from gridless.files.expressions import names as names_in
+from gridless.files.read_events import ENTRY, read
 from gridless.likelihood import chebyshev
 from gridless.likelihood.likelihood import Curves, Likelihood
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.model.evaluation import log_density, log_likelihood, outputs
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
+from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.trust import Cells, Trust
 from gridless.templates.arrays import Array, as_table, as_weights
 from gridless.templates.grid import Grid
+from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
-from gridless.training.checkpoint import Epoch
 from gridless.training.simulation import Replicas
 
-PRIORS = ("flat", "divide")
-# Units of log likelihood on held-out events, and of log q, beyond which a model is suspect.
-_LEAST_GAIN, _COLLAPSED, _LARGE_PRIOR = 3.0, 0.1, 0.5
+# Units of log likelihood on held-out events below which nothing was learnt.
+_LEAST_GAIN = 3.0
+# Difference of log q between and at the templates beyond which components have collapsed.
+_COLLAPSED = 0.1
+# Largest |log q| that dividing by the implied prior corrects well.
+_LARGE_PRIOR = 0.5
 
 
 @dataclass(frozen=True)
 class Model:
     """p(theta | x) as learnt from templates, with the implied prior that belongs to it.
 
-    `replicas` carry the uncertainty from finite simulation, `cells` tell whether observed events
-    look like it. `options` are the arguments of the fit, `history` what every epoch ended with,
-    `data` the files it was made from, with their sizes and checksums, `summary` what a report
-    tells of them.
+    `query` says how observables are made of columns, and which events are used. `options` are the
+    arguments of the fit, `record` how the training went. `replicas` carry the uncertainty from
+    finite simulation, `cells` tell whether observed events look like it. `summary` is the audit of
+    the templates with the distributions of their observables, `files` where they came from.
     """
 
     network: Network
     grid: Grid
-    observables: tuple[str, ...]
-    prior: str
+    query: Query
+    options: FitOptions
+    record: TrainingRecord
     implied_prior: ImpliedPrior
     replicas: Replicas | None = None
     cells: Cells | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    history: tuple[Epoch, ...] = ()
-    data: tuple[dict[str, Any], ...] = ()
     summary: Summary | None = None
+    files: tuple[FileRecord, ...] = ()
+
+    @property
+    def observables(self) -> tuple[str, ...]:
+        """The names of the observables."""
+        return self.query.names
+
+    @cached_property
+    def log_q(self) -> Array:
+        """What is subtracted from log p(theta | x) of each event, as Chebyshev coefficients: log q,
+        or 0 for prior="flat"."""
+        log_q = self.implied_prior.log_q
+        return log_q if self.options.prior == "divide" else np.zeros((1,) * log_q.ndim)
 
     def __repr__(self) -> str:
         network = self.network
@@ -57,31 +75,36 @@ class Model:
             f"Model of {self.grid.describe()} from {', '.join(self.observables)}\n"
             f"  {network.members} network(s) of {layers} {network.activation} units, "
             f"{network.components} {network.basis.name} component(s) each\n"
-            f"  objective {self.options.get('objective', 'unknown')}, prior {self.prior}, "
+            f"  objective {self.options.objective}, prior {self.options.prior}, "
             f"max |log q| = {self.implied_prior.max_log:.3g}"
         )
 
     @own_threads()
     def posterior(self, x: Any) -> Posterior:
         """p(theta | x) of each event."""
-        log_c, z = outputs(self.network.double_copy(), self.table(x))
-        log_q = self.implied_prior.log_q if self.prior == "divide" else None
-        return Posterior(self.network, log_c, z, self.grid, log_q)
+        log_c, z = outputs(self.network.double_copy(), self.events(x)[0])
+        return Posterior(self.network, log_c, z, self.grid, self.log_q)
 
     @own_threads()
     def likelihood(self, x: Any, weights: Any = None) -> Likelihood:
         """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass; up to a
-        constant."""
-        table = self.table(x)
-        given = as_weights(weights, len(table))
-        w = np.ones(len(table)) if given is None else given
-        divide = self.prior == "divide"
-        c = -log_likelihood(self.network, table, given)
-        if divide:
-            c = chebyshev.add(c, w.sum() * self.implied_prior.log_q)
-        scores = None if given is None else self._scores(table, w, c.shape)
+        constant.
+
+        Of a data frame, events that the model's selection leaves out are not used. An array holds
+        the observables alone: give selected events, or a warning says that they are not.
+        """
+        table, given = self.events(x, weights)
+        return self.likelihood_of(table, given)
+
+    def likelihood_of(self, table: Array, weights: Array | None) -> Likelihood:
+        """The likelihood of checked and selected events (events, observables)."""
+        w = np.ones(len(table)) if weights is None else weights
+        c = -log_likelihood(self.network, table, weights)
+        c = chebyshev.add(c, w.sum() * self.log_q)
+        scores = None if weights is None else self._scores(table, w, c.shape)
         changes = None
         if self.replicas is not None:
+            divide = self.options.prior == "divide"
             changes = self.replicas.changes(self.network, table, w, divide)
         return Likelihood(Curves(c, scores, changes), self.grid, len(table), self._trust(table, w))
 
@@ -96,15 +119,16 @@ class Model:
         if self.cells is None:
             return None
         filling = self.cells.fill(self.network, x, weights)
-        log_q = None if self.prior == "divide" else self.implied_prior.log_q
+        divided = self.options.prior == "divide"
+        log_q = None if divided else self.implied_prior.log_q
         return Trust(self.cells, filling, log_q, self.warnings)
 
     @cached_property
     def warnings(self) -> tuple[EstimateWarning, ...]:
         """Reasons not to trust any estimate with this model."""
         warnings = []
-        gain = self.options.get("gain", np.inf)
-        if gain < _LEAST_GAIN:
+        gain = self.record.gain
+        if gain is not None and gain < _LEAST_GAIN:
             text = (
                 "the network tells no value of the parameters from another (held-out log "
                 f"likelihood {gain:+.1f}); add observables, or train longer"
@@ -117,7 +141,7 @@ class Model:
                 "have collapsed onto templates; use fewer, or a larger floor of their width"
             )
             warnings.append(EstimateWarning("collapsed", text))
-        if self.prior == "divide" and self.implied_prior.max_log > _LARGE_PRIOR:
+        if self.options.prior == "divide" and self.implied_prior.max_log > _LARGE_PRIOR:
             text = (
                 f"max |log q| = {self.implied_prior.max_log:.2f} is a large correction; "
                 'fit with objective="template", or train longer'
@@ -131,7 +155,7 @@ class Model:
         least = chebyshev.SIZES[len(sizes)][0]
         sizes = tuple(max(size, least) for size in sizes)
         t = chebyshev.box_points(sizes)
-        log_q = chebyshev.evaluate(self.implied_prior.log_q, t) if self.prior == "divide" else 0.0
+        log_q = chebyshev.evaluate(self.log_q, t)
         count = len(sizes)
         total = np.zeros((count, count, len(t)))
         for part, log_p in log_density(self.network, x, t, factor=False):
@@ -145,21 +169,54 @@ class Model:
         every = total.reshape(-1, *sizes)
         return np.array([chebyshev.coefficients(c) for c in every]).reshape(count, count, *sizes)
 
-    def table(self, x: Any) -> Array:
-        """Observed events as (events, observables), in the order of the training."""
-        expected = ", ".join(self.observables)
+    def events(self, x: Any, weights: Any = None) -> tuple[Array, Array | None]:
+        """Observed events as (events, observables), in the order of the training, and weights.
+
+        A data frame is read as a file would be: by the model's query.
+        """
         if hasattr(x, "columns"):
-            missing = [name for name in self.observables if name not in x.columns]
-            if missing:
-                raise InputError(
-                    f"x: no column {', '.join(missing)}; the model needs {expected}: rename the "
-                    "columns, or give an array in that order"
-                )
-            x = x[list(self.observables)]
+            return self._frame_events(x, weights)
         table, names = as_table(x, "x", None, "x")
         if len(names) != len(self.observables):
             raise InputError(
                 f"x: {len(names)} column(s), but the model has {len(self.observables)} "
-                f"observable(s); give {expected}, in that order"
+                f"observable(s); give {', '.join(self.observables)}, in that order"
             )
-        return table
+        if self.query.selection is not None:
+            self._not_selected("an array has no columns for it")
+        return table, as_weights(weights, len(table))
+
+    def _frame_events(self, frame: Any, weights: Any) -> tuple[Array, Array | None]:
+        """The selected events of a data frame; one that has the observables as columns is taken at
+        its word."""
+        there = {str(name): name for name in frame.columns}
+        ready = {name: name for name in self.observables if name in there}
+        wanted, selection = self.query.observables | ready, self.query.selection
+        used = set().union(*(names_in(text, there) for text in wanted.values()))
+        if used - set(there):
+            raise InputError(
+                f"x: no column {', '.join(sorted(used - set(there)))}; the model needs "
+                f"{', '.join(self.observables)}: rename the columns, or give an array in that order"
+            )
+        if selection is not None:
+            absent = sorted(names_in(selection, there) - set(there) - {ENTRY})
+            if absent:
+                self._not_selected(f"there is no column {', '.join(absent)}")
+                selection = None
+            else:
+                used |= names_in(selection, there)
+        columns = {name: frame[there[name]] for name in used if name in there}
+        weight = None
+        if weights is not None:
+            weight = "weights given"
+            columns[weight] = as_weights(weights, len(frame))
+        sample = read(columns, wanted, weight, selection)
+        return sample.x, sample.weights
+
+    def _not_selected(self, reason: str) -> None:
+        warnings.warn(
+            f"x: the model's selection {self.query.selection!r} is not applied, since {reason}; "
+            "give selected events, or read them with read_likelihood",
+            GridlessWarning,
+            stacklevel=4,
+        )

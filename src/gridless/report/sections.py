@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from gridless.report.figures import (
 )
 from gridless.report.page import Section, render_report
 from gridless.templates.arrays import Array
+from gridless.templates.query import FileRecord
 from gridless.templates.summary import Distribution
 from gridless.validation.closure import Closure
 
@@ -39,7 +40,7 @@ class Origin:
 
     command: str
     versions: dict[str, str]
-    data: list[dict[str, Any]] = field(default_factory=list)
+    data: tuple[FileRecord, ...] = ()
 
 
 def model_report(
@@ -64,7 +65,11 @@ def model_report(
         sections["prior"] = Section(
             "The implied prior q",
             text=f"max |log q| = {model.implied_prior.max_log:.3g}; "
-            + ("every posterior is divided by q" if model.prior == "divide" else "not divided by"),
+            + (
+                "every posterior is divided by q"
+                if model.options.prior == "divide"
+                else "not divided by"
+            ),
             figure=draw_prior(model),
         )
     sections["provenance"] = _provenance(model, origin)
@@ -95,8 +100,10 @@ def _measurement(likelihood: Likelihood) -> Section:
 
 
 def _options(model: Model) -> list[list[str]]:
-    hidden = {"columns", "command", "gain"}
-    shown = {k: v for k, v in model.options.items() if k not in hidden and v is not None}
+    chosen = {"epochs": model.record.epochs, "batch": model.record.batch}
+    options = model.options.to_dict() | chosen | {"validation": model.record.validation}
+    options |= {"selection": model.query.selection, "weight": model.query.weight}
+    shown = {k: v for k, v in (options | {"where": model.record.where}).items() if v is not None}
     return [["option", "value"], *([name, str(value)] for name, value in shown.items())]
 
 
@@ -104,16 +111,16 @@ def _provenance(model: Model, origin: Origin) -> Section:
     """What this page was made from, and with."""
     rows = [["what", "value"]]
     rows.append(["this page", origin.command])
-    if "command" in model.options:
-        rows.append(["the model", str(model.options["command"])])
-    for name, expression in (model.options.get("columns") or {}).items():
+    if model.record.command is not None:
+        rows.append(["the model", model.record.command])
+    for name, expression in model.query.observables.items():
         rows.append([f"observable {name}", expression])
     for name, ours in current_versions().items():
         then = origin.versions.get(name, ours)
         rows.append([name, ours if ours == then else f"{then} for the model, {ours} for this page"])
-    for file in (*origin.data, *model.data):
-        checksum = f", SHA-256 {file['checksum'][:16]}..." if file["checksum"] else ""
-        rows.append([str(file["source"]), f"{file['events']:,} events{checksum}"])
+    for file in (*origin.data, *model.files):
+        checksum = f", SHA-256 {file.checksum[:16]}..." if file.checksum else ""
+        rows.append([file.source, f"{file.events:,} events{checksum}"])
     return Section("Versions, files and commands", table=rows)
 
 
@@ -125,15 +132,17 @@ def draw_history(model: Model) -> Figure:
 
         figure = Figure(figsize=(5.2, 3.6))
         axes = figure.subplots()
-        step = np.arange(1, len(model.history) + 1)
+        step = np.arange(1, len(model.record.history) + 1)
         for label, color in (("training", BLUE), ("validation", ORANGE)):
-            values = [getattr(epoch, label) for epoch in model.history]
+            values = [getattr(epoch, label) for epoch in model.record.history]
             name = "held out" if label == "validation" else label
             axes.plot(step, values, "o-", ms=3, color=color, label=name)
         axes.set(xlabel="epoch (the last: Newton steps)", ylabel="cost per event")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         # The first epochs are off the scale of what is still to be gained.
-        tail = [v for e in model.history[len(step) // 4 :] for v in (e.training, e.validation)]
+        tail = [
+            v for e in model.record.history[len(step) // 4 :] for v in (e.training, e.validation)
+        ]
         margin = max(0.3 * (max(tail) - min(tail)), 1e-4)
         axes.set_ylim(min(tail) - margin, max(tail) + margin)
         axes.legend()

@@ -12,6 +12,7 @@ from gridless.registry import OBJECTIVES
 from gridless.templates.arrays import Array, as_table, as_weights, weights_or_ones
 from gridless.templates.audit import Audit, audit
 from gridless.templates.grid import make_grid
+from gridless.templates.query import FileRecord, Query
 
 
 class Templates:
@@ -29,6 +30,11 @@ class Templates:
         One weight per event; each template must keep a positive total.
     observables, parameters
         Names; taken from a data frame's columns where there is one.
+    query
+        How the observables were made of columns, with weight and selection; its names are those of
+        the observables. By default every observable is a column of its own name.
+    files
+        The files that the events came from.
     """
 
     def __init__(
@@ -39,11 +45,14 @@ class Templates:
         weights: Any = None,
         observables: Sequence[str] | None = None,
         parameters: Sequence[str] | None = None,
+        *,
+        query: Query | None = None,
+        files: Sequence[FileRecord] = (),
     ) -> None:
-        # What files the events came from, if any: names, sizes and checksums.
-        self.data: tuple[dict[str, Any], ...] = ()
-        self.x, self.observables = as_table(x, "x", observables, "x")
-        values, names = as_table(theta, "theta", parameters, "theta")
+        self.files = tuple(files)
+        self.x, names = as_table(x, "x", query.names if query else observables, "x")
+        self.query = query or Query.of(names)
+        values, labels = as_table(theta, "theta", parameters, "theta")
         if len(values) != len(self.x):
             raise InputError(
                 f"theta: {len(values)} values for {len(self.x)} events; give one value per event"
@@ -54,9 +63,14 @@ class Templates:
                 "give theta of shape (events, parameters) with fewer columns"
             )
         self.weights = as_weights(weights, len(self.x))
-        self.grid, self.template = make_grid(values, bounds, names)
+        self.grid, self.template = make_grid(values, bounds, labels)
         self._check_weights()
         self._warn_of_constants()
+
+    @property
+    def observables(self) -> tuple[str, ...]:
+        """The names of the observables."""
+        return self.query.names
 
     def __len__(self) -> int:
         return len(self.x)

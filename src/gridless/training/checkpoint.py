@@ -10,21 +10,9 @@ from safetensors.torch import save
 from torch import Tensor
 
 from gridless.files.write import write_whole
+from gridless.model.record import Epoch
 
 _KEY = "gridless-checkpoint"
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """What one epoch ended with: every term of the cost, averaged over the ensemble."""
-
-    stage: int
-    epoch: int
-    training: float
-    validation: float
-    spread: float
-    strength: float
-    kept: bool
 
 
 @dataclass(frozen=True)

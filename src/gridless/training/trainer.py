@@ -9,9 +9,10 @@ from torch import Tensor
 
 from gridless import distributed
 from gridless.density.network import Network
+from gridless.model.record import Epoch
 from gridless.parallel import progress_bar
 from gridless.training.adam import Adam
-from gridless.training.checkpoint import Checkpoint, Epoch, State, numbered
+from gridless.training.checkpoint import Checkpoint, State, numbered
 from gridless.training.newton import event_gradients, flatten, gradient, newton, restore
 from gridless.training.objectives import (
     Flatness,

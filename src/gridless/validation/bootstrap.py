@@ -10,7 +10,7 @@ from gridless.likelihood.likelihood import LEVEL, check_level
 from gridless.model.file import received, sent
 from gridless.model.model import Model
 from gridless.parallel import run
-from gridless.templates.arrays import Array, as_weights
+from gridless.templates.arrays import Array
 from gridless.validation.pseudo_experiments import BATCH, TURNS, Draws, estimates
 
 
@@ -79,8 +79,7 @@ def bootstrap(
     """
     if toys < 2:
         raise InputError(f"toys: {toys}; give at least 2 bootstraps")
-    table = model.table(x)
-    given = as_weights(weights, len(table))
+    table, given = model.events(x, weights)
     size = BATCH * TURNS
     ends = range(first - first % size + size, first + toys, size)
     pieces = [range(a, b) for a, b in zip([first, *ends], [*ends, first + toys], strict=True)]

@@ -9,7 +9,7 @@ from gridless.errors import InputError
 from gridless.model.file import received, sent
 from gridless.model.model import Model
 from gridless.parallel import run
-from gridless.templates.arrays import Array, as_weights
+from gridless.templates.arrays import Array
 from gridless.validation.closure import Samples, sample_pairs
 from gridless.validation.pseudo_experiments import Draws, estimates
 
@@ -177,8 +177,7 @@ def _one_value(
 ) -> Array:
     """Sums over pseudo-experiments at one value of theta: (sums, parameters)."""
     model = received(model)
-    table = model.table(x)
-    share = as_weights(weights, len(table))
+    table, share = model.events(x, weights)
     # Drawing by weight makes experiments of unit weight: only positive weights can be drawn.
     if share is not None and (share < 0).any():
         raise InputError("toys: events of negative weight cannot be drawn; leave out weights")

@@ -71,10 +71,8 @@ def _likelihoods(model: Model, draws: Draws, numbers: range) -> Iterator[Array]:
     for sums, sizes in draw(vectors, draws, numbers):
         total = (sums.double() + sizes[:, None] * mean).numpy()
         curves = -np.tensordot(total[:, : len(matrix)], matrix, 1)
-        if model.prior == "divide":
-            weight = sizes.numpy() if draws.weights is None else total[:, -1]
-            curves = chebyshev.add(curves, np.multiply.outer(weight, model.implied_prior.log_q))
-        yield curves
+        weight = sizes.numpy() if draws.weights is None else total[:, -1]
+        yield chebyshev.add(curves, np.multiply.outer(weight, model.log_q))
 
 
 def draw(vectors: Tensor, draws: Draws, numbers: range) -> Iterator[tuple[Tensor, Tensor]]:
@@ -139,7 +137,7 @@ def _event_vectors(model: Model, table: Array) -> tuple[Tensor, Array]:
     if basis is not None:
         rows = [c for _, c in event_polynomials(network, basis, table)]
         return torch.cat(rows), np.array([basis.chebyshev(unit) for unit in np.eye(basis.outputs)])
-    sizes = model.likelihood(table).coefficients.shape
+    sizes = model.likelihood_of(table, None).coefficients.shape
     t = chebyshev.box_points(sizes)
     rows = [log_p for _, log_p in log_density(network, table, t, factor=False)]
     units = np.eye(len(t)).reshape(-1, *sizes)

@@ -1,0 +1,192 @@
+"""What a model remembers of its making: the options of the fit, and how the training went."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from gridless.errors import InputError
+from gridless.registry import BASES, OBJECTIVES
+
+Prior = Literal["divide", "flat"]
+Activation = Literal["tanh", "silu", "relu"]
+# How messages call pydantic's limits.
+LIMITS = {"ge": "at least", "gt": "a number above", "lt": "a number below"}
+
+
+class FitOptions(BaseModel):
+    """Arguments of `gridless.fit`; each is a flag of `gridless fit` too, and a key of `fit:` in
+    analysis.yaml. This is the one place that knows their defaults and checks them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+    basis: Any = Field(
+        default="exp_polynomial",
+        description="Shape of a component: exp_polynomial, gaussian or logistic.",
+    )
+    components: int = Field(default=1, ge=1, description="Number of components.")
+    hidden: tuple[int, ...] = Field(
+        default=(16,), description="Units of the hidden layer, or of each of several."
+    )
+    activation: Activation = Field(
+        default="tanh", description="Function of a hidden unit: tanh, silu or relu."
+    )
+    objective: Any = Field(
+        default="template",
+        description="What the training minimises: template, posterior or penalty.",
+    )
+    prior: Prior = Field(
+        default="divide",
+        description="divide by the implied prior, or take the posterior as it is: flat.",
+    )
+    ensemble: int = Field(default=1, ge=1, description="Networks to train and average.")
+    validation: float | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        description="Share of the events held out; by default a tenth, or one part per network "
+        "of an ensemble.",
+    )
+    epochs: int | None = Field(
+        default=None,
+        ge=1,
+        description="Passes over the events; by default enough for some five hundred steps.",
+    )
+    batch: int | None = Field(
+        default=None,
+        ge=1,
+        description="Events per step; by default a fiftieth of them, but 256 to 8,192.",
+    )
+    rate: float = Field(default=0.03, gt=0, description="Highest learning rate.")
+    ridge: float = Field(
+        default=10.0, ge=0, description="Strength of the prior on the weights of the network."
+    )
+    replicas: int = Field(
+        default=32,
+        ge=0,
+        description="Bootstrap replicas of the templates, for the uncertainty from simulation; "
+        "0 for none.",
+    )
+    seed: int = Field(default=0, description="Fixes everything random.")
+    device: str = Field(default="cpu", description="Where to train: cpu, cuda or mps.")
+
+    @classmethod
+    def of(cls, **given: Any) -> "FitOptions":
+        """The options, with an InputError that names what is wrong and what would be right."""
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            raise InputError("; ".join(explain(one) for one in error.errors())) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options in what JSON can hold: a basis or objective given as an object by its name,
+        with its settings."""
+        options = {name: getattr(self, name) for name in type(self).model_fields}
+        named = {name: _named(options[name]) for name in ("basis", "objective")}
+        return options | named | {"hidden": list(self.hidden)}
+
+    @field_validator("hidden", mode="before")
+    @classmethod
+    def _layers(cls, value: Any) -> Any:
+        """A number alone is one layer."""
+        if isinstance(value, bool) or not isinstance(value, int | tuple | list):
+            return value
+        sizes = (value,) if isinstance(value, int) else tuple(value)
+        if any(isinstance(size, int) and size < 1 for size in sizes):
+            raise ValueError(f"{value!r}; give whole numbers of at least 1")
+        return sizes
+
+    @field_validator("basis")
+    @classmethod
+    def _known_basis(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            _check_name("basis", value, BASES.names)
+        return value
+
+    @field_validator("objective")
+    @classmethod
+    def _known_objective(cls, value: Any) -> Any:
+        name = next(iter(value)) if isinstance(value, Mapping) and len(value) == 1 else value
+        if isinstance(name, str):
+            _check_name("objective", name, OBJECTIVES.names)
+        return value
+
+    @field_validator("replicas")
+    @classmethod
+    def _enough(cls, value: int) -> int:
+        if value == 1:
+            raise ValueError("1; give 0 for none, or at least 2")
+        return value
+
+
+def _check_name(kind: str, name: str, known: tuple[str, ...]) -> None:
+    if name not in known:
+        raise ValueError(
+            f"there is no {name!r}; known are {', '.join(known)}; import the module that registers "
+            f"your own {kind} first"
+        )
+
+
+def _named(thing: Any) -> Any:
+    """A basis or objective by its name and settings."""
+    if isinstance(thing, str | Mapping):
+        return thing
+    return {thing.name: thing.options()}
+
+
+def explain(error: Any) -> str:
+    """`ridge: -1; give a number of at least 0`: one of pydantic's errors, as ours read."""
+    name = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"{name}: there is no such option; known are {', '.join(FitOptions.model_fields)}"
+    if error["type"] == "value_error":
+        return f"{name}: {str(error['msg']).removeprefix('Value error, ')}"
+    if error["type"] == "literal_error":
+        return f"{name}: there is no {error['input']!r}; give one of {error['ctx']['expected']}"
+    for key, words in LIMITS.items():
+        if key in error.get("ctx", {}):
+            return f"{name}: {error['input']!r}; give {words} {error['ctx'][key]:g}"
+    return f"{name}: {error['input']!r}; {str(error['msg']).replace('Input should be', 'give')}"
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one epoch ended with: every term of the cost, averaged over the ensemble."""
+
+    stage: int
+    epoch: int
+    training: float
+    validation: float
+    spread: float
+    strength: float
+    kept: bool
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """How a training went.
+
+    `history` is what every epoch ended with. `gain` is how much the log likelihood of the held-out
+    events exceeds that of a network that knows nothing: 0 if nothing was learnt. `epochs`, `batch`
+    and `validation` are what the defaults came to. `command` and `where` say what was typed, and
+    which events were used, if the model was made from files.
+    """
+
+    history: tuple[Epoch, ...] = ()
+    gain: float | None = None
+    epochs: int | None = None
+    batch: int | None = None
+    validation: float | None = None
+    command: str | None = None
+    where: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record in what JSON can hold."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "TrainingRecord":
+        """The record that `to_dict` gave."""
+        history = tuple(Epoch(**row) for row in content["history"])
+        return cls(**{**content, "history": history})

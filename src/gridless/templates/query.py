@@ -1,0 +1,84 @@
+"""The query: which numbers to take of every event, how it is weighted, and which events to use."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from gridless.errors import InputError
+
+# One name alone, several names, or names with an expression each.
+Columns = str | Sequence[str] | Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is read of a table of events: observables, weight and selection.
+
+    Templates and models carry their query, so that observed events are read as the simulated ones
+    were.
+
+    Parameters
+    ----------
+    observables : dict of str to str
+        Names with a column or an expression of columns each.
+    weight : str, optional
+        Expression for the weight of a simulated event.
+    selection : str, optional
+        Expression that is true for the events to use, simulated and observed.
+
+    Examples
+    --------
+    >>> query = Query.of(["m_jjb", "m_jj"], selection="m_jj > 40")
+    >>> query.where("entry % 4 == 0").selection
+    '(m_jj > 40) & (entry % 4 == 0)'
+    """
+
+    observables: dict[str, str]
+    weight: str | None = None
+    selection: str | None = None
+
+    @classmethod
+    def of(
+        cls, columns: Columns, weight: str | None = None, selection: str | None = None
+    ) -> "Query":
+        """The query for columns by their names or expressions, or under names of their own."""
+        if not isinstance(columns, Mapping):
+            listed = [columns] if isinstance(columns, str) else list(columns)
+            if len(set(listed)) < len(listed):
+                raise InputError(f"columns: {', '.join(listed)} repeat; give each once")
+            columns = {column: column for column in listed}
+        if not columns:
+            raise InputError("columns: none; give at least one column or expression")
+        return cls(dict(columns), weight, selection)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the observables."""
+        return tuple(self.observables)
+
+    def where(self, condition: str | None) -> "Query":
+        """The same query of those events only that meet a further condition."""
+        return replace(self, selection=both(self.selection, condition))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The query in what JSON can hold."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """A file that events came from: its name, how many events were used, and its SHA-256.
+
+    `checksum` is None for a table in memory.
+    """
+
+    source: str
+    events: int
+    checksum: str | None = field(default=None)
+
+
+def both(first: str | None, second: str | None) -> str | None:
+    """Two selections at once; None stands for all events."""
+    if first and second:
+        return f"({first}) & ({second})"
+    return first or second
