@@ -6,8 +6,8 @@ from .density.basis import Gaussian as Gaussian
 from .density.basis import Logistic as Logistic
 from .errors import GridlessWarning as GridlessWarning
 from .errors import InputError as InputError
-from .files.read_events import Sample as Sample
-from .files.read_events import read as read
+from .files.read import Sample as Sample
+from .files.read import read as read
 from .files.table import Table as Table
 from .files.table import register_format as register_format
 from .files.template_files import read_templates as read_templates

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gridless.errors import InputError
-from gridless.files.read_events import read
+from gridless.files.read import read
 
 
 def test_csv_in_the_wild(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from files.samples import write_group
 
 from gridless.errors import InputError
-from gridless.files.read_events import read
+from gridless.files.read import read
 
 
 def test_names_of_groups_and_datasets(tmp_path):

@@ -8,7 +8,7 @@ import torch
 from files.samples import COLUMNS, DATA, SELECTION
 
 from gridless.errors import InputError
-from gridless.files.read_events import read
+from gridless.files.read import read
 
 MEMORY = {
     "mapping": lambda: DATA,

@@ -9,7 +9,7 @@ import pytest
 from files.samples import DATA, write_npz, write_packed
 
 from gridless.errors import InputError
-from gridless.files.read_events import read
+from gridless.files.read import read
 
 
 class Bomb:

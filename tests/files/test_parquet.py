@@ -8,7 +8,7 @@ import pytest
 from files.samples import write_parquet
 
 from gridless.errors import InputError
-from gridless.files.read_events import read
+from gridless.files.read import read
 
 
 def test_a_file_is_one_table(tmp_path):

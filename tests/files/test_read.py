@@ -7,7 +7,7 @@ import pytest
 from files.samples import COLUMNS, DATA, EVENTS, FORMATS, SELECTION, write_npz
 
 from gridless.errors import InputError
-from gridless.files.read_events import chunks, read
+from gridless.files.read import chunks, read
 
 
 def test_every_format_gives_the_same_events(source, expected):
@@ -102,6 +102,41 @@ def test_files_without_events(tmp_path, kind):
     write(tmp_path / name, {key: value[:0] for key, value in DATA.items()})
     with pytest.raises(InputError, match="no events in it; give a file with events"):
         read(tmp_path / name, ["pt"])
+
+
+TABLE = {"a": [1.0, 2.0, 3.0, 4.0], "b": [2.0, 2.0, 2.0, 2.0], "jet.m": [1.0, 1.0, 0.0, 0.0]}
+
+
+def test_weight_and_selection_may_use_the_names_of_observables():
+    query = {"r": "a / b", "m": "jet.m"}
+    sample = read(TABLE, query, weight="r + 1", selection="(r > 0.5) & (m < 1)")
+    assert sample.x.tolist() == [[1.5, 0], [2, 0]]
+    assert sample.weights.tolist() == [2.5, 3]
+    assert read(TABLE, query, selection="entry % 2 == 0 and r > 1").x.tolist() == [[1.5, 0]]
+    blocks = list(chunks(TABLE, query, "r", "r > 0.5", size=2))
+    assert [w.tolist() for _, w in blocks] == [[1], [1.5, 2]]
+    # A name that is no plain word can be given alone, as that of a column can.
+    assert read(TABLE, {"a [GeV]": "a / 10"}, weight="a [GeV]").weights[0] == 0.1
+
+
+def test_an_observable_that_is_its_column_is_no_second_meaning():
+    assert read(TABLE, {"a": " a "}, selection="a > 3").x.tolist() == [[4]]
+    # The expressions of observables know columns only.
+    assert read(TABLE, {"a": "a / 10", "c": "a"}, selection="b > 1").x[0].tolist() == [0.1, 1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "selection", "message"),
+    [
+        ({"a": "a / 10"}, "a > 3", r"'a' in 'a > 3' is a column and also an observable \('a / 10'"),
+        ({"entry": "a"}, "entry > 1", "'entry' in 'entry > 1' is a column and also an observable"),
+        ({"r": "a / b"}, "rr > 1", "no column 'rr' .*did you mean 'r'"),
+        ({"r": "a / b", "s": "r + 1"}, None, "no column 'r' for 'r \\+ 1'"),
+    ],
+)
+def test_names_that_could_be_two_things_or_none(columns, selection, message):
+    with pytest.raises(InputError, match=message):
+        read(TABLE, columns, selection=selection)
 
 
 def test_the_number_of_the_row_is_a_column(source):

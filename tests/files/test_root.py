@@ -7,7 +7,7 @@ import uproot
 from files.samples import write_ttree
 
 from gridless.errors import InputError
-from gridless.files.read_events import read
+from gridless.files.read import read
 
 
 def test_fields_of_records_in_an_rntuple(tmp_path):

@@ -15,7 +15,7 @@ from files.samples import (
 )
 
 from gridless.errors import InputError
-from gridless.files.read_events import read
+from gridless.files.read import read
 from gridless.files.table import split_source
 
 

@@ -1,12 +1,18 @@
 """Templates from files: by pattern, by value, or of one table with the parameters as columns."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from files.samples import events_at, write_npz, write_parquet, write_rntuple
 
+import gridless as gl
 from gridless.errors import InputError
+from gridless.files import template_files
+from gridless.files.read import read
 from gridless.files.template_files import read_templates
+from gridless.templates.query import Query
 
 
 def test_templates_by_pattern(folder):
@@ -99,6 +105,76 @@ def test_bad_templates(folder, arguments, message):
 
 def test_a_bad_file_is_named_before_any_is_read(folder, monkeypatch):
     write_rntuple(folder / "t_9.root", {"other": np.ones(3)})
-    monkeypatch.setattr("gridless.files.template_files.read", lambda *_: pytest.fail("read a file"))
+    monkeypatch.setattr(template_files, "read_query", lambda *_: pytest.fail("read a file"))
     with pytest.raises(InputError, match=r"t_9\.root:events: no column 'x'; there are other"):
         read_templates(f"{folder}/t_{{mu}}.root:events", ["x"], (0, 10))
+
+
+@pytest.fixture
+def two_columns(tmp_path):
+    """Files in which r = a / b depends on mu where b < 2, and says something wrong elsewhere."""
+    random = np.random.default_rng(3)
+    for name, mu in {"t_0.2": 0.2, "t_0.5": 0.5, "t_0.8": 0.8, "data": 0.35}.items():
+        b = random.choice([1.0, 3.0], 2_000)
+        r = np.where(b < 2, random.normal(mu, 0.5, 2_000), 5.0 if name == "data" else 0.0)
+        write_npz(tmp_path / f"{name}.npz", {"a": r * b, "b": b, "w": np.full(2_000, 2.0)})
+    return tmp_path
+
+
+def test_observed_events_are_read_as_the_templates_were(two_columns):
+    templates = read_templates(
+        f"{two_columns}/t_{{mu}}.npz", {"r": "a / b"}, (0, 1), weight="w", selection="b < 2"
+    )
+    assert templates.query == Query({"r": "a / b"}, "w", "b < 2")
+    model = gl.fit(templates, hidden=(4,), epochs=5, seed=1)
+    data = two_columns / "data.npz"
+    with np.load(data) as columns:
+        selected = columns["b"] < 2
+        by_hand = model.likelihood_of((columns["a"] / columns["b"])[selected, None], None)
+    estimate = gl.read_likelihood(model, data).maximum()
+    assert estimate.events == selected.sum()
+    assert estimate.value == pytest.approx(by_hand.maximum().value, abs=1e-9)
+    # Without the selection, events at r = 5 would pull it to the bound.
+    assert estimate.value == pytest.approx(0.35, abs=0.1)
+
+
+def test_a_sample_is_measured_with_its_weights(two_columns):
+    templates = read_templates(f"{two_columns}/t_{{mu}}.npz", {"r": "a / b"}, (0, 1))
+    model = gl.fit(templates, hidden=(4,), epochs=2, seed=1)
+    sample = read(two_columns / "data.npz", {"b": "b", "r": "a / b"}, "where(b < 2, 1, 0)")
+    x, weights = sample.x[:, 1:], sample.weights
+    expected = model.likelihood(x, weights).maximum()
+    assert model.likelihood(sample).maximum().value == expected.value
+    assert model.likelihood(sample, np.ones(2_000)).maximum().value != expected.value
+
+
+def test_a_sample_without_the_selection_of_the_model_is_a_warning(two_columns):
+    pattern = f"{two_columns}/t_{{mu}}.npz"
+    templates = read_templates(pattern, {"r": "a / b"}, (0, 1), selection="b < 2")
+    model = gl.fit(templates, hidden=(4,), epochs=2, seed=1)
+    data = two_columns / "data.npz"
+    for selection in ("b < 2", templates.query.where("entry > 9").selection):
+        model.likelihood(read(data, {"r": "a / b"}, selection=selection))
+    with pytest.warns(gl.GridlessWarning, match="not applied, since the sample was read with None"):
+        model.likelihood(read(data, {"r": "a / b"}))
+
+
+def test_every_file_leaves_a_record(two_columns):
+    one = read_templates(f"{two_columns}/t_{{mu}}.npz", "a", (0, 1), where="entry < 500")
+    assert [(Path(file.source).name, file.events) for file in one.files] == [
+        ("t_0.2.npz", 500),
+        ("t_0.5.npz", 500),
+        ("t_0.8.npz", 500),
+    ]
+    assert len({file.checksum for file in one.files}) == 3
+    assert one.query.selection is None
+
+
+def test_one_file_with_the_parameters_as_columns_leaves_a_record_too(tmp_path):
+    write_npz(tmp_path / "a.npz", {**events_at(1), "mu": np.repeat([1.0, 2.0], 10)})
+    templates = read_templates(tmp_path / "a.npz", "x", (0, 3), parameters="mu")
+    (file,) = templates.files
+    assert file.source == str(tmp_path / "a.npz")
+    assert file.events == 20
+    assert len(file.checksum) == 64
+    assert templates.query.names == ("x",)

@@ -15,7 +15,7 @@ import pytest
 
 import gridless as gl
 from gridless.examples import OneObservable
-from gridless.files.read_events import pieces, stream
+from gridless.files.read import pieces, stream
 from gridless.model import stream as streaming
 from gridless.parallel import cluster
 from gridless.templates.query import Query

@@ -26,7 +26,7 @@ from gridless.cli.options import (
 from gridless.cli.sources import analysis_from, analysis_of, templates_of
 from gridless.distributed import find_device
 from gridless.errors import InputError
-from gridless.files.read_events import checksum
+from gridless.files.read import checksum
 from gridless.files.write import check_writable, write_whole
 from gridless.likelihood.export import curve as likelihood_curve
 from gridless.likelihood.export import hepdata as hepdata_yaml

@@ -1,6 +1,7 @@
 """Templates from files: by a pattern of names, by values, or by columns of one table."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,7 @@ from numpy.typing import ArrayLike
 
 from gridless.errors import InputError
 from gridless.files.patterns import find
-from gridless.files.read_events import (
-    needed_columns,
-    open_table,
-    read,
-)
+from gridless.files.read import check_columns, read_query
 from gridless.files.table import label
 from gridless.templates.grid import make_grid
 from gridless.templates.query import Columns, Query
@@ -65,10 +62,8 @@ def read_templates(
         labels = _name_values(files, labels)
     _check_values(files, bounds, labels)
     for _, source in files:
-        with open_table(source) as table:
-            needed_columns(source, table, query.where(where))
-    wanted = query.where(where)
-    samples = [read(s, wanted.observables, weight, wanted.selection) for _, s in files]
+        check_columns(source, query.where(where))
+    samples = [read_query(source, query.where(where)) for _, source in files]
     theta = [np.tile(v, (s.events, 1)) for (v, _), s in zip(files, samples, strict=True)]
     return Templates(
         np.concatenate([sample.x for sample in samples]),
@@ -175,7 +170,7 @@ def _read_with_theta(
             "(mtop_{mtop}.root), or give the columns that hold it: parameters=['mtop']"
         )
     columns = query.observables | {f"{name} (parameter)": name for name in labels}
-    sample = read(source, columns, query.weight, query.where(where).selection)
+    sample = read_query(source, replace(query, observables=columns).where(where))
     count = len(query.observables)
     return Templates(
         sample.x[:, :count],

@@ -12,7 +12,7 @@ from gridless.density.network import Network
 from gridless.distributed import own_threads
 from gridless.errors import GridlessWarning, InputError
 from gridless.files.expressions import names as names_in
-from gridless.files.read_events import ENTRY, read
+from gridless.files.read import ENTRY, Sample, read
 from gridless.likelihood import chebyshev
 from gridless.likelihood.likelihood import Curves, Likelihood
 from gridless.likelihood.warnings import EstimateWarning
@@ -21,7 +21,7 @@ from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.trust import Cells, Trust
-from gridless.templates.arrays import Array, as_table, as_weights
+from gridless.templates.arrays import Array, as_events, as_weights
 from gridless.templates.grid import Grid
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
@@ -172,19 +172,18 @@ class Model:
     def events(self, x: Any, weights: Any = None) -> tuple[Array, Array | None]:
         """Observed events as (events, observables), in the order of the training, and weights.
 
-        A data frame is read as a file would be: by the model's query.
+        A data frame is read as a file would be: by the model's query. A `Sample` brings its
+        weights.
         """
         if hasattr(x, "columns"):
             return self._frame_events(x, weights)
-        table, names = as_table(x, "x", None, "x")
-        if len(names) != len(self.observables):
-            raise InputError(
-                f"x: {len(names)} column(s), but the model has {len(self.observables)} "
-                f"observable(s); give {', '.join(self.observables)}, in that order"
-            )
-        if self.query.selection is not None:
+        events = as_events(x, weights, self.observables)
+        if isinstance(x, Sample):
+            if not x.query.within(self.query):
+                self._not_selected(f"the sample was read with {x.query.selection!r}")
+        elif self.query.selection is not None:
             self._not_selected("an array has no columns for it")
-        return table, as_weights(weights, len(table))
+        return events
 
     def _frame_events(self, frame: Any, weights: Any) -> tuple[Array, Array | None]:
         """The selected events of a data frame; one that has the observables as columns is taken at
@@ -199,7 +198,7 @@ class Model:
                 f"{', '.join(self.observables)}: rename the columns, or give an array in that order"
             )
         if selection is not None:
-            absent = sorted(names_in(selection, there) - set(there) - {ENTRY})
+            absent = sorted(names_in(selection, there) - set(there) - set(wanted) - {ENTRY})
             if absent:
                 self._not_selected(f"there is no column {', '.join(absent)}")
                 selection = None

@@ -6,7 +6,7 @@ from operator import add
 from typing import Any
 
 from gridless.errors import InputError
-from gridless.files.read_events import pieces, stream
+from gridless.files.read import pieces, stream
 from gridless.files.table import Rows
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.file import received, sent

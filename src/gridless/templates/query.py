@@ -60,6 +60,13 @@ class Query:
         """The same query of those events only that meet a further condition."""
         return replace(self, selection=both(self.selection, condition))
 
+    def within(self, other: "Query") -> bool:
+        """Whether the events are selected as those of another query are, or further by `where`."""
+        selection = self.selection or ""
+        return other.selection in (None, selection) or selection.startswith(
+            f"({other.selection}) & ("
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The query in what JSON can hold."""
         return asdict(self)
