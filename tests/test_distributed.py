@@ -152,6 +152,13 @@ def test_two_processes_train_as_one(tmp_path, objective):
     )
     one, two = (gl.load(tmp_path / f"{name}.safetensors") for name in ("one", "two"))
     assert not list(tmp_path.glob(".*checkpoint*"))
+    # What is said of the templates is said of all events, not of one rank's share.
+    assert two.summary.audit.title == one.summary.audit.title
+    assert two.summary.audit["size"] == one.summary.audit["size"]
+    for a, b in zip(one.summary.audit.findings, two.summary.audit.findings, strict=True):
+        assert b.value == pytest.approx(a.value, abs=0.02)
+    (a,), (b,) = one.summary.distributions, two.summary.distributions
+    np.testing.assert_allclose(np.sum(b.shares, axis=1), np.sum(a.shares, axis=1), atol=0.01)
     for theta in (0.2, 0.5, 0.8):
         x = TOY.quantiles(theta)
         a, b = (model.likelihood(x).maximum() for model in (one, two))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 # torch is imported where it is needed: the audit of templates adds over ranks and loads without it.
-Values = TypeVar("Values", "Tensor", np.ndarray[Any, np.dtype[np.float64]])
+Values = TypeVar("Values", "Tensor", np.ndarray[Any, Any])
 
 KNOWN_DEVICES = "give cpu, cuda, cuda:1 or mps"
 # Weights of a network up to which one thread is fastest: its operations take microseconds, less

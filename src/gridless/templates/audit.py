@@ -1,4 +1,7 @@
-"""The audit: does a grid meet what the objective asks of it, and if not, what to change."""
+"""The audit: does a grid meet what the objective asks of it, and if not, what to change.
+
+Sums over events are sums over all ranks, if several train together.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -7,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridless.distributed import of_first, total
 from gridless.errors import InputError
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
@@ -156,10 +160,22 @@ def audit(templates: "Templates", components: int, objective: str, flat_grid: bo
     findings += [_overlap(templates, shapes, pairs)]
     findings += [_difference(templates, shapes, p) for p in range(len(grid.parameters))]
     title = (
-        f"{len(templates):,} events at {len(grid)} values of {grid.describe()}, "
+        f"{_events(templates):,} events at {len(grid)} values of {grid.describe()}, "
         f'{len(templates.observables)} observable(s), objective "{objective}"'
     )
     return Audit(title, tuple(findings))
+
+
+def _events(templates: "Templates") -> int:
+    """The number of events on all ranks."""
+    return int(total(np.array([len(templates)], float))[0])
+
+
+def _effective_sizes(templates: "Templates") -> Array:
+    """(sum w)^2 / sum w^2 of each template."""
+    weights, count = templates.event_weights, len(templates.grid)
+    squares = total(np.bincount(templates.template, weights**2, minlength=count))
+    return np.asarray(total(templates.totals()) ** 2 / squares)
 
 
 def _full_grid(grid: Grid) -> Finding:
@@ -180,11 +196,12 @@ def _full_grid(grid: Grid) -> Finding:
 
 def _size(templates: "Templates") -> Finding:
     """The effective number of events of the smallest template."""
-    effective = templates.effective_sizes()
+    effective = _effective_sizes(templates)
     least = int(effective.argmin())
     label = templates.grid.label(least)
     text = f"at least {effective[least]:,.0f} effective events per template ({label})"
-    negative = float((templates.event_weights < 0).mean())
+    count = total(np.array([(templates.event_weights < 0).sum()], float))[0]
+    negative = float(count / _events(templates))
     if negative:
         text += f", {negative:.0%} of the weights negative"
     met = bool(effective[least] >= MIN_EVENTS)
@@ -197,10 +214,11 @@ def _gap(templates: "Templates", pairs: Pairs) -> Finding:
     """The widest gap in units of what one event resolves: |mean_a - mean_b| in x over the spread
     of x, which for a shifted Gaussian is the gap over the width of the posterior."""
     x, grid, weights = templates.x, templates.grid, templates.event_weights
-    sums = [np.bincount(templates.template, weights * c, len(grid)) for c in x.T]
-    means = np.stack([column / templates.totals() for column in sums], axis=1)
-    within = x - means[templates.template]
-    covariance = np.cov(within.T, ddof=0).reshape(x.shape[1], x.shape[1])
+    sums = np.stack([np.bincount(templates.template, weights * c, len(grid)) for c in x.T], axis=1)
+    means = total(sums) / total(templates.totals())[:, None]
+    within, events = x - means[templates.template], _events(templates)
+    centre = total(within.sum(axis=0)) / events
+    covariance = total(within.T @ within) / events - np.outer(centre, centre)
     inverse = np.linalg.pinv(covariance)
     steps = np.array([means[b] - means[a] for a, b in pairs])
     widths = np.sqrt(np.einsum("ni,ij,nj->n", steps, inverse, steps).clip(min=0))
@@ -261,7 +279,7 @@ def _margin(grid: Grid) -> Finding:
 
 
 def _weight(templates: "Templates") -> Finding:
-    totals, grid = templates.totals(), templates.grid
+    totals, grid = total(templates.totals()), templates.grid
     ratio = float(totals.max() / totals.min())
     if ratio < MAX_UNEQUAL_WEIGHT:
         return Finding("weight", True, ratio, f"equal, {totals.mean():,.6g} per template")
@@ -306,7 +324,7 @@ def _difference(templates: "Templates", shapes: Array, parameter: int) -> Findin
     ends = [int(values.argmin()), int(values.argmax())]
     distance = 0.5 * np.abs(shapes[:, ends[0]] - shapes[:, ends[1]]).sum(axis=1)
     # Half the summed |difference| of two equal histograms is about sqrt(bins / pi n) for n events.
-    noise = float(np.sqrt(BINS / np.pi * (1 / templates.effective_sizes()[ends]).sum() / 2))
+    noise = float(np.sqrt(BINS / np.pi * (1 / _effective_sizes(templates)[ends]).sum() / 2))
     best = int(distance.argmax())
     value = float(distance[best])
     met = value > MIN_SIGNIFICANCE * noise
@@ -325,10 +343,10 @@ def _difference(templates: "Templates", shapes: Array, parameter: int) -> Findin
 def _histograms(templates: "Templates", column: Array) -> Array:
     """Each template's share of events (templates, bins) in bins of equal content of them all."""
     sample = column[:: max(1, len(column) // MAX_SAMPLE)]
-    edges = np.unique(np.quantile(sample, np.linspace(0, 1, BINS + 1)[1:-1]))
+    edges = np.unique(of_first(np.quantile(sample, np.linspace(0, 1, BINS + 1)[1:-1])))
     bins = np.searchsorted(edges, column, side="right")
     count = len(templates.grid)
-    shares = np.bincount(
-        templates.template * BINS + bins, templates.event_weights, minlength=count * BINS
-    ).reshape(count, BINS)
+    cell = templates.template * BINS + bins
+    sums = total(np.bincount(cell, templates.event_weights, minlength=count * BINS))
+    shares = sums.reshape(count, BINS)
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))

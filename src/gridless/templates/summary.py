@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gridless.distributed import of_first, total
 from gridless.errors import InputError
 from gridless.templates.arrays import Array
 from gridless.templates.audit import Audit
@@ -98,12 +99,12 @@ def summarise(templates: Templates, components: int = 1, objective: Any = "templ
 
 
 def _distribution(templates: Templates, name: str, column: Array) -> Distribution:
-    low, high = np.quantile(column, CENTRAL)
+    low, high = of_first(np.quantile(column, CENTRAL))
     edges = np.linspace(low, high if high > low else low + 1, BINS + 1)
     weights = templates.event_weights
-    shares = []
+    contents = []
     for k in range(len(templates.grid)):
         own = templates.template == k
-        content, _ = np.histogram(column[own], edges, weights=weights[own])
-        shares.append((content / weights[own].sum()).tolist())
-    return Distribution(name, edges.tolist(), shares)
+        contents.append(np.histogram(column[own], edges, weights=weights[own])[0])
+    shares = total(np.array(contents)) / total(templates.totals())[:, None]
+    return Distribution(name, edges.tolist(), shares.tolist())
