@@ -153,6 +153,8 @@ def test_two_processes_train_as_one(tmp_path, objective):
     one, two = (gl.load(tmp_path / f"{name}.safetensors") for name in ("one", "two"))
     assert not list(tmp_path.glob(".*checkpoint*"))
     # What is said of the templates is said of all events, not of one rank's share.
+    assert two.files == one.files
+    assert two.files[0].events == 10_000
     assert two.summary.audit.title == one.summary.audit.title
     assert two.summary.audit["size"] == one.summary.audit["size"]
     for a, b in zip(one.summary.audit.findings, two.summary.audit.findings, strict=True):

@@ -21,7 +21,7 @@ from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.trust import make_cells
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
-from gridless.templates.summary import summarise
+from gridless.templates.summary import files_of_all_ranks, summarise
 from gridless.templates.templates import Templates
 from gridless.training.checkpoint import Checkpoint, fingerprint
 from gridless.training.objectives import Flatness, Penalty, histogram_density
@@ -197,7 +197,7 @@ def fit(
         copies,
         cells,
         summarise(templates, components, objective),
-        templates.files,
+        files_of_all_ranks(templates.files),
     )
 
 

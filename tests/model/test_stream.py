@@ -1,6 +1,7 @@
 """Likelihoods of files: in pieces, in little memory, on executors and on a real dask cluster."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import gridless as gl
 from gridless.examples import OneObservable
 from gridless.files.read import pieces, stream
 from gridless.model import stream as streaming
+from gridless.model.file import model_bytes
 from gridless.parallel import cluster
 from gridless.templates.query import Query
 
@@ -68,8 +70,8 @@ def test_entry_counts_over_pieces(files, kind):
 
 @pytest.fixture
 def small_tasks(monkeypatch):
-    monkeypatch.setattr(streaming, "_TASK", 1_000)
-    monkeypatch.setattr(streaming, "_ROWS", 500)
+    monkeypatch.setattr(streaming, "TASK_ROWS", 1_000)
+    monkeypatch.setattr(streaming, "BLOCK_ROWS", 500)
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
@@ -83,7 +85,7 @@ def test_it_is_the_likelihood_of_all_events(model, files, weight, small_tasks):
     theta = np.linspace(0, 1, 9)
     np.testing.assert_allclose(streamed.scan(theta), whole.scan(theta), atol=1e-4)
     assert streamed.maximum().value == pytest.approx(whole.maximum().value, abs=1e-7)
-    assert streamed.maximum().error == pytest.approx(whole.maximum().error, rel=1e-5)
+    assert streamed.maximum().stat == pytest.approx(whole.maximum().stat, rel=1e-5)
 
 
 def test_any_executor_gives_the_same_numbers(model, files, small_tasks):
@@ -148,6 +150,17 @@ def test_dask_with_a_lost_worker(model, files, small_tasks, tmp_path, monkeypatc
         assert (tmp_path / "died").exists()
         np.testing.assert_allclose(again.coefficients, serial.coefficients, rtol=1e-9, atol=1e-9)
         assert set(client.run(os.getpid).values()) != workers
+
+
+def test_a_pickled_model_is_its_file(model):
+    content = pickle.dumps(model)
+    again = pickle.loads(content)
+    assert model_bytes(again) == model_bytes(model)
+    assert pickle.loads(content) is again  # made once in a process
+    x = TOY.sample(0.4, 100, seed=1)
+    np.testing.assert_array_equal(
+        again.likelihood(x).coefficients, model.likelihood(x).coefficients
+    )
 
 
 def test_cluster_mistakes():

@@ -142,19 +142,10 @@ def model_from(content: bytes, name: str) -> Model:
         ) from error
 
 
-def sent(model: Model, executor: Any) -> Model | bytes:
-    """What tasks get of a model: itself in this process, else the content of its file."""
-    return model if executor is None else model_bytes(model)
-
-
-def received(model: Model | bytes) -> Model:
-    """The model that was `sent`."""
-    return model if isinstance(model, Model) else _received(model)
-
-
 @lru_cache(maxsize=8)
-def _received(content: bytes) -> Model:
-    return model_from(content, "the model sent to this process")
+def unpickled(content: bytes) -> Model:
+    """The model of pickled content: made once in a process, however many tasks it comes with."""
+    return model_from(content, "the pickled model")
 
 
 def file_versions(path: Path) -> dict[str, str]:

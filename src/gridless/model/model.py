@@ -85,7 +85,6 @@ class Model:
         log_c, z = outputs(self.network.double_copy(), self.events(x)[0])
         return Posterior(self.network, log_c, z, self.grid, self.log_q)
 
-    @own_threads()
     def likelihood(self, x: Any, weights: Any = None) -> Likelihood:
         """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass; up to a
         constant.
@@ -96,6 +95,7 @@ class Model:
         table, given = self.events(x, weights)
         return self.likelihood_of(table, given)
 
+    @own_threads()
     def likelihood_of(self, table: Array, weights: Array | None) -> Likelihood:
         """The likelihood of checked and selected events (events, observables)."""
         w = np.ones(len(table)) if weights is None else weights
@@ -107,6 +107,12 @@ class Model:
             divide = self.options.prior == "divide"
             changes = self.replicas.changes(self.network, table, w, divide)
         return Likelihood(Curves(c, scores, changes), self.grid, len(table), self._trust(table, w))
+
+    def __reduce__(self) -> Any:
+        # Pickled as its file, so that tasks in other processes get what `load` would give them.
+        from gridless.model.file import model_bytes, unpickled
+
+        return unpickled, (model_bytes(self),)
 
     def save(self, path: str | Path) -> None:
         """Write the model to one safetensors file, from which `load` makes the same model."""

@@ -9,13 +9,12 @@ from gridless.errors import InputError
 from gridless.files.read import pieces, stream
 from gridless.files.table import Rows
 from gridless.likelihood.likelihood import Likelihood
-from gridless.model.file import received, sent
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.query import Query
 
-# Rows read at once, and those of one task: a task is worth its overhead, and a lost one no loss.
-_ROWS, _TASK = 250_000, 2_000_000
+BLOCK_ROWS = 250_000  # rows in memory at once
+TASK_ROWS = 2_000_000  # rows of one task: enough to hide its overhead, few enough to repeat it
 
 
 def read_likelihood(
@@ -25,31 +24,51 @@ def read_likelihood(
     where: str | None = None,
     executor: Any = None,
 ) -> Likelihood:
-    """-sum_i w_i log [p(theta | x_i) / q(theta)] of the events in files, which are never in memory
-    at once.
+    """The likelihood of the events in files, which are never in memory at once.
+
+    -sum_i w_i log [p(theta | x_i) / q(theta)], up to a constant.
 
     Parameters
     ----------
-    sources
-        A path such as `data.root:events`, or several.
-    weight
-        Expression for the weight of an event.
-    where
-        Expression that is true for the events to use, of those that the model's own selection
-        keeps.
-    executor
-        Where to work: a `concurrent.futures.Executor` or a dask client; this process without one.
-        Sums are taken in the same order everywhere, so that the numbers are the same.
+    model : Model
+        Its query says how observables are made of columns, and which events are used.
+    sources : path, table or list of these
+        Such as `data.root:events`.
+    weight : str, optional
+        Expression for the weight of an event; observed events are not weighted as templates are.
+    where : str, optional
+        Expression that is true for the events to use, of those that the model's selection keeps.
+    executor : concurrent.futures.Executor or dask client, optional
+        Runs the tasks; without one, this process does. Sums are taken in the same order
+        everywhere, so that the numbers are the same.
+
+    Returns
+    -------
+    Likelihood
+        As `model.likelihood` of all events.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable()
+    >>> model = gl.fit(example.templates(events=500, seed=1), hidden=2, epochs=2, replicas=0)
+    >>> runs = [{"x": example.sample(0.4, 1_000, seed=run)[:, 0]} for run in range(2)]
+    >>> gl.read_likelihood(model, runs).events
+    2000
+    >>> gl.read_likelihood(model, runs, where="x > 0").events
+    1290
     """
     files = sources if isinstance(sources, list | tuple) else [sources]
     query = replace(model.query, weight=weight).where(where)
     if not files:
         raise InputError("sources: none; give at least one file of observed events")
-    tasks = [(source, rows) for source in files for rows in pieces(source, query, _TASK)]
-    given = sent(model, executor)
-    results = run(
-        _piece_likelihood, [(given, *task, query) for task in tasks], executor, "likelihood"
-    )
+    tasks = [
+        (model, source, rows, query)
+        for source in files
+        for rows in pieces(source, query, TASK_ROWS)
+    ]
+    results = run(_piece_likelihood, tasks, executor, "likelihood")
     found = [part for part in results if part is not None]
     if not found:
         names = ", ".join(str(source) for source in files)
@@ -57,13 +76,10 @@ def read_likelihood(
     return _tree_sum(found)
 
 
-def _piece_likelihood(
-    model: Model | bytes, source: Any, rows: Rows, query: Query
-) -> Likelihood | None:
+def _piece_likelihood(model: Model, source: Any, rows: Rows, query: Query) -> Likelihood | None:
     """The likelihood of some rows of a file; None if none of them passes the selection."""
-    model = received(model)
     total: Likelihood | None = None
-    for x, weights in stream(source, query, _ROWS, rows):
+    for x, weights in stream(source, query, BLOCK_ROWS, rows):
         part = model.likelihood_of(x, weights)
         total = part if total is None else total + part
     return total

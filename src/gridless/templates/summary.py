@@ -1,7 +1,7 @@
 """What a report tells of the templates after they are gone: their audit and their distributions."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from gridless.distributed import of_first, total
 from gridless.errors import InputError
 from gridless.templates.arrays import Array
 from gridless.templates.audit import Audit
+from gridless.templates.query import FileRecord
 from gridless.templates.templates import Templates
 
 BINS = 40  # of equal width, per observable
@@ -96,6 +97,12 @@ def summarise(templates: Templates, components: int = 1, objective: Any = "templ
     pairs = zip(templates.observables, templates.x.T, strict=True)
     distributions = tuple(_distribution(templates, name, column) for name, column in pairs)
     return Summary(templates.audit(components, objective), distributions)
+
+
+def files_of_all_ranks(files: tuple[FileRecord, ...]) -> tuple[FileRecord, ...]:
+    """The same files with the events of all ranks, of which each has read its own share."""
+    events = total(np.array([record.events for record in files], float))
+    return tuple(replace(record, events=int(n)) for record, n in zip(files, events, strict=True))
 
 
 def _distribution(templates: Templates, name: str, column: Array) -> Distribution:

@@ -7,7 +7,6 @@ import numpy as np
 
 from gridless.errors import InputError
 from gridless.likelihood.likelihood import LEVEL, check_level
-from gridless.model.file import received, sent
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import Array
@@ -83,14 +82,11 @@ def bootstrap(
     size = BATCH * TURNS
     ends = range(first - first % size + size, first + toys, size)
     pieces = [range(a, b) for a, b in zip([first, *ends], [*ends, first + toys], strict=True)]
-    model_sent = sent(model, executor)
-    tasks = [(model_sent, table, given, seed, piece) for piece in pieces]
+    tasks = [(model, table, given, seed, piece) for piece in pieces]
     values = np.concatenate(run(_some, tasks, executor, "bootstrap"))
     return Bootstrap(values, model.grid.parameters)
 
 
-def _some(
-    model: Model | bytes, table: Array, weights: Array | None, seed: int, numbers: range
-) -> Array:
+def _some(model: Model, table: Array, weights: Array | None, seed: int, numbers: range) -> Array:
     draws = Draws(table, len(table), (seed, 0), weights=weights, poisson=True)
-    return estimates(received(model), draws, numbers)[0]
+    return estimates(model, draws, numbers)[0]

@@ -8,7 +8,6 @@ import numpy as np
 
 from gridless.errors import InputError
 from gridless.likelihood.estimate import STAT, Estimate, correlation
-from gridless.model.file import received, sent
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import Array
@@ -167,14 +166,13 @@ def closure(model: Model, samples: Samples, executor: Any = None) -> Closure:
         if true.shape != (len(model.grid.parameters),):
             names = ", ".join(model.grid.parameters)
             raise InputError(f"samples: a true value {true.tolist()}; give {names} of each sample")
-    given = sent(model, executor)
-    tasks = [(given, x, weights) for _, x, weights in pairs]
+    tasks = [(model, x, weights) for _, x, weights in pairs]
     estimates = tuple(run(_estimate, tasks, executor, "closure"))
     return Closure(np.array([true for true, _, _ in pairs]), estimates)
 
 
-def _estimate(model: Model | bytes, x: Any, weights: Any) -> Estimate:
-    return received(model).likelihood(x, weights).maximum()
+def _estimate(model: Model, x: Any, weights: Any) -> Estimate:
+    return model.likelihood(x, weights).maximum()
 
 
 def sample_pairs(samples: Samples) -> list[tuple[Array, Any, Any]]:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.model.file import received, sent
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import Array
@@ -145,9 +144,9 @@ def coverage(
         raise InputError(f"toys: {toys}; give at least 2 pseudo-experiments")
     pairs = sample_pairs(samples)
     size = events or max(1, min(len(x) for _, x, _ in pairs) // 10)
-    given, numbers = sent(model, executor), range(first, first + toys)
+    numbers = range(first, first + toys)
     tasks = [
-        (given, true, x, weights, numbers, size, (seed, i))
+        (model, true, x, weights, numbers, size, (seed, i))
         for i, (true, x, weights) in enumerate(pairs)
     ]
     sums = np.array(run(_one_value, tasks, executor, "coverage"))
@@ -167,7 +166,7 @@ def coverage(
 
 
 def _one_value(
-    model: Model | bytes,
+    model: Model,
     true: Array,
     x: Any,
     weights: Any,
@@ -176,7 +175,6 @@ def _one_value(
     seed: tuple[int, int],
 ) -> Array:
     """Sums over pseudo-experiments at one value of theta: (sums, parameters)."""
-    model = received(model)
     table, share = model.events(x, weights)
     # Drawing by weight makes experiments of unit weight: only positive weights can be drawn.
     if share is not None and (share < 0).any():
