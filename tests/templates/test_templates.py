@@ -55,3 +55,29 @@ def test_a_constant_observable_is_a_warning_with_its_name():
     with pytest.warns(gl.GridlessWarning, match="column 'x_2' is 3 in every event"):
         templates = gl.Templates(x, THETA, (0, 1))
     assert len(templates) == 4
+
+
+def test_theta_of_every_event():
+    templates = gl.Templates(X, THETA, (0, 1))
+    assert templates.theta.tolist() == [[0.25], [0.25], [0.75], [0.75]]
+
+
+def test_totals_and_effective_sizes_of_templates():
+    templates = gl.Templates(X, THETA, (0, 1), weights=[1, 3, 2, 2])
+    assert templates.totals().tolist() == [4, 4]
+    assert templates.effective_sizes().tolist() == [16 / 10, 2]
+    assert gl.Templates(X, THETA, (0, 1)).event_weights.tolist() == [1, 1, 1, 1]
+
+
+def test_they_cannot_be_changed():
+    templates = gl.Templates(X, THETA, (0, 1))
+    with pytest.raises(AttributeError):
+        templates.weights = np.ones(4)
+    with pytest.raises(ValueError, match="read-only"):
+        templates.grid.bounds[0] = 0, 2
+
+
+def test_they_show_every_template_in_a_notebook():
+    html = gl.Templates(X, THETA, (0, 1), parameters=["m<t>"])._repr_html_()
+    assert "4 events at 2 values of m&lt;t&gt;" in html
+    assert "<td style='text-align:left'>m&lt;t&gt; = 0.75</td><td>2</td><td>2</td>" in html

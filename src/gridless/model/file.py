@@ -110,8 +110,8 @@ def model_bytes(model: Model) -> bytes:
     )
     arrays = {f"network.{name}": value for name, value in network.state_dict().items()}
     arrays |= {
-        "grid.values": torch.as_tensor(grid.values),
-        "grid.bounds": torch.as_tensor(grid.bounds),
+        "grid.values": torch.tensor(grid.values),
+        "grid.bounds": torch.tensor(grid.bounds),
         "prior.log_q": torch.as_tensor(model.implied_prior.log_q),
     }
     if model.replicas is not None:

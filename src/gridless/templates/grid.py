@@ -13,9 +13,27 @@ Array = NDArray[np.float64]
 
 
 def grid(bounds: tuple[float, float], templates: int) -> Array:
-    """Where to simulate: the centres of `templates` equal bins between the bounds (section 3).
+    """Where to simulate: the centres of equal bins between the bounds (section 3 of the paper).
 
-    theta_k = low + (k + 1/2) (high - low) / templates; `grid((0, 1), 10)` is 0.05, 0.15, ..., 0.95.
+    theta_k = low + (k + 1/2) (high - low) / templates, k = 0, 1, ...
+
+    Parameters
+    ----------
+    bounds : (float, float)
+        Between which values theta will be estimated.
+    templates : int
+        How many values to simulate.
+
+    Returns
+    -------
+    array (templates,)
+        The values of theta.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> gl.grid((165, 180), 5).tolist()
+    [166.5, 169.5, 172.5, 175.5, 178.5]
     """
     low, high = _check_bounds(bounds, ["theta"])[0]
     if templates < 2:
@@ -23,13 +41,38 @@ def grid(bounds: tuple[float, float], templates: int) -> Array:
     return np.asarray(low + (np.arange(templates) + 0.5) * (high - low) / templates)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grid:
-    """Template values (templates, parameters) with the parameters' names and bounds."""
+    """Template values with the parameters' names and bounds.
+
+    Attributes
+    ----------
+    values : array (templates, parameters)
+        The value of theta of each template, in rising order.
+    bounds : array (parameters, 2)
+        The low and high bound of each parameter.
+    parameters : tuple of str
+        Their names.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> gl.Templates([1.0, 2.0], [165.0, 175.0], (160, 180), parameters=["mtop"]).grid
+    Grid of 2 values of mtop in [160, 180]
+    """
 
     values: Array
     bounds: Array
     parameters: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("values", "bounds"):
+            array = np.array(getattr(self, name), np.float64)
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def __repr__(self) -> str:
+        return f"Grid of {len(self)} values of {self.describe()}"
 
     def __len__(self) -> int:
         return len(self.values)

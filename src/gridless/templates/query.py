@@ -1,7 +1,7 @@
 """The query: which numbers to take of every event, how it is weighted, and which events to use."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gridless.errors import InputError
@@ -24,7 +24,8 @@ class Query:
     weight : str, optional
         Expression for the weight of a simulated event.
     selection : str, optional
-        Expression that is true for the events to use, simulated and observed.
+        Expression that is true for the events to use, simulated and observed. Weight and selection
+        may use the names of observables, unless a column has the same name.
 
     Examples
     --------
@@ -41,7 +42,19 @@ class Query:
     def of(
         cls, columns: Columns, weight: str | None = None, selection: str | None = None
     ) -> "Query":
-        """The query for columns by their names or expressions, or under names of their own."""
+        """The query for columns by their names or expressions, or under names of their own.
+
+        Parameters
+        ----------
+        columns : str, sequence of str, or mapping of str to str
+            One column or expression, several, or names with one of these each.
+        weight, selection : str, optional
+            As in `Query`.
+
+        Returns
+        -------
+        Query
+        """
         if not isinstance(columns, Mapping):
             listed = [columns] if isinstance(columns, str) else list(columns)
             if len(set(listed)) < len(listed):
@@ -74,14 +87,27 @@ class Query:
 
 @dataclass(frozen=True)
 class FileRecord:
-    """A file that events came from: its name, how many events were used, and its SHA-256.
+    """A file that events came from.
 
-    `checksum` is None for a table in memory.
+    Attributes
+    ----------
+    source : str
+        Its name, as it was given.
+    events : int
+        How many of its events were used.
+    checksum : str or None
+        Its SHA-256; None for a table in memory.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> gl.read({"m": [1.0, 2.0]}, "m").record
+    FileRecord(source='dict in memory', events=2, checksum=None)
     """
 
     source: str
     events: int
-    checksum: str | None = field(default=None)
+    checksum: str | None = None
 
 
 def both(first: str | None, second: str | None) -> str | None:

@@ -2,40 +2,80 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from gridless.errors import GridlessWarning, InputError, check_choice
 from gridless.registry import OBJECTIVES
 from gridless.templates.arrays import Array, as_table, as_weights, weights_or_ones
 from gridless.templates.audit import Audit, audit
-from gridless.templates.grid import make_grid
+from gridless.templates.grid import Grid, make_grid
 from gridless.templates.query import FileRecord, Query
 
+# With several parameters a likelihood is a polynomial in all of them, whose size is a power.
+MAX_PARAMETERS = 3
 
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
 class Templates:
     """Simulated events `x` with the `theta` each was made with.
 
     Parameters
     ----------
-    x
-        Observables, (events, observables) or (events,) for a single one: NumPy, torch, pandas.
-    theta
-        The parameter value of each event, (events,) or (events, parameters).
-    bounds
+    x : array (events, observables) or (events,), or data frame
+        Observables: NumPy, torch, pandas, or anything that NumPy can read.
+    theta : array (events,) or (events, parameters), or data frame
+        The parameter value of each event.
+    bounds : (float, float), or sequence of such pairs
         (low, high) of the parameter, or one such pair per parameter.
-    weights
-        One weight per event; each template must keep a positive total.
-    observables, parameters
+    weights : array (events,), optional
+        One weight per event, of either sign; each template must keep a positive total.
+    observables, parameters : sequence of str, optional
         Names; taken from a data frame's columns where there is one.
-    query
+    query : Query, optional
         How the observables were made of columns, with weight and selection; its names are those of
         the observables. By default every observable is a column of its own name.
-    files
+    files : sequence of FileRecord
         The files that the events came from.
+
+    Attributes
+    ----------
+    x : array (events, observables)
+        The observables.
+    weights : array (events,) or None
+        The weights as they were given.
+    template : array (events,) of int
+        The template of each event: its row in `grid.values`.
+    grid : Grid
+        The values of the templates, with names and bounds of the parameters.
+    query, files
+        As given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gridless as gl
+    >>> theta = np.repeat(gl.grid((0, 1), 4), 1_000)  # four templates of 1,000 events
+    >>> x = np.random.default_rng(1).normal(theta, 0.5)  # your simulation goes here
+    >>> templates = gl.Templates(x, theta, bounds=(0, 1), observables=["m_jj"])
+    >>> templates
+    Templates: 4,000 events at 4 values of theta, observables m_jj
+    >>> templates.grid.values[:, 0].tolist()
+    [0.125, 0.375, 0.625, 0.875]
+    >>> templates.audit().ok
+    True
     """
+
+    x: Array
+    weights: Array | None
+    template: NDArray[np.int64]
+    grid: Grid
+    query: Query
+    files: tuple[FileRecord, ...]
 
     def __init__(
         self,
@@ -49,21 +89,28 @@ class Templates:
         query: Query | None = None,
         files: Sequence[FileRecord] = (),
     ) -> None:
-        self.files = tuple(files)
-        self.x, names = as_table(x, "x", query.names if query else observables, "x")
-        self.query = query or Query.of(names)
+        table, names = as_table(x, "x", query.names if query else observables, "x")
         values, labels = as_table(theta, "theta", parameters, "theta")
-        if len(values) != len(self.x):
+        if len(values) != len(table):
             raise InputError(
-                f"theta: {len(values)} values for {len(self.x)} events; give one value per event"
+                f"theta: {len(values)} values for {len(table)} events; give one value per event"
             )
-        if values.shape[1] > 3:
+        if values.shape[1] > MAX_PARAMETERS:
             raise InputError(
                 f"theta: {values.shape[1]} parameters; up to three can be estimated together: "
                 "give theta of shape (events, parameters) with fewer columns"
             )
-        self.weights = as_weights(weights, len(self.x))
-        self.grid, self.template = make_grid(values, bounds, labels)
+        grid, template = make_grid(values, bounds, labels)
+        fields = {
+            "x": table,
+            "weights": as_weights(weights, len(table)),
+            "template": template,
+            "grid": grid,
+            "query": query or Query.of(names),
+            "files": tuple(files),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
         self._check_weights()
         self._warn_of_constants()
 
@@ -71,6 +118,11 @@ class Templates:
     def observables(self) -> tuple[str, ...]:
         """The names of the observables."""
         return self.query.names
+
+    @property
+    def theta(self) -> Array:
+        """The parameter values of each event (events, parameters)."""
+        return np.asarray(self.grid.values[self.template])
 
     def __len__(self) -> int:
         return len(self.x)
@@ -82,13 +134,24 @@ class Templates:
             f"{', '.join(self.grid.parameters)}, observables {names}"
         )
 
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{escape(self.grid.label(k))}</td>"
+            f"<td>{count:,}</td><td>{effective:,.0f}</td></tr>"
+            for k, (count, effective) in enumerate(
+                zip(np.bincount(self.template), self.effective_sizes(), strict=True)
+            )
+        )
+        head = "<tr><th>template</th><th>events</th><th>effective events</th></tr>"
+        return f"<table><caption>{escape(repr(self))}</caption>{head}{rows}</table>"
+
     @property
     def event_weights(self) -> Array:
         """The weight of each event (events,): 1 where there are no weights."""
         return weights_or_ones(self.weights, len(self))
 
     def totals(self) -> Array:
-        """The sum of the weights of each template (templates,)."""
+        """The total weight of each template (templates,)."""
         counts = np.bincount(self.template, self.event_weights, minlength=len(self.grid))
         return np.asarray(counts, np.float64)
 
