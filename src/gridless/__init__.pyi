@@ -20,6 +20,7 @@ from .model.model import Model as Model
 from .model.posterior import Posterior as Posterior
 from .model.stream import read_likelihood as read_likelihood
 from .templates.grid import grid as grid
+from .templates.query import Query as Query
 from .templates.templates import Templates as Templates
 from .training.objectives import Penalty as Penalty
 from .validation.bootstrap import Bootstrap as Bootstrap

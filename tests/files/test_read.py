@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from files.samples import COLUMNS, DATA, EVENTS, FORMATS, SELECTION, write_npz
 
+import gridless as gl
 from gridless.errors import InputError
 from gridless.files.read import chunks, read
 
@@ -146,3 +147,13 @@ def test_the_number_of_the_row_is_a_column(source):
     np.testing.assert_array_equal(x[:, 0], DATA["pt"][1::4])
     own = read({"entry": [5.0, 6.0]}, ["entry"], selection="entry > 5")
     assert own.x.tolist() == [[6]]
+
+
+def test_closure_takes_samples_with_their_weights(model):
+    random = np.random.default_rng(1)
+    x = {theta: random.normal(theta, 1, 500) for theta in (0.3, 0.7)}
+    weights = random.uniform(0, 2, 500)
+    samples = {t: read({"x": x[t], "w": weights}, "x", "w") for t in x}
+    pairs = {t: (x[t], weights) for t in x}
+    assert str(gl.closure(model, samples)) == str(gl.closure(model, pairs))
+    assert str(gl.closure(model, samples)) != str(gl.closure(model, x))

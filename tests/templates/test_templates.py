@@ -1,5 +1,8 @@
 """Templates refuse what cannot be fitted and keep what can."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -81,3 +84,12 @@ def test_they_show_every_template_in_a_notebook():
     html = gl.Templates(X, THETA, (0, 1), parameters=["m<t>"])._repr_html_()
     assert "4 events at 2 values of m&lt;t&gt;" in html
     assert "<td style='text-align:left'>m&lt;t&gt; = 0.75</td><td>2</td><td>2</td>" in html
+
+
+def test_templates_and_files_load_without_torch():
+    code = (
+        "import sys, gridless as gl; gl.Templates, gl.read_templates, gl.read, gl.register_format; "
+        "gl.Templates([1, 2], [0.2, 0.8], (0, 1)); print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -28,28 +28,46 @@ def read_templates(
     columns: Sequence[str] | None = None,
     where: str | None = None,
 ) -> Templates:
-    """Templates from files.
+    """Read templates from files.
 
     Parameters
     ----------
-    sources
+    sources : str, path, mapping, sequence of pairs, or table
         A pattern with the parameters in braces (`mtop_{mtop}.root:events`); or a mapping of values
         (or tuples of values) to sources, or pairs of those; or one source in which the parameters
         are columns.
-    observables
-        Column names or expressions, or a mapping of names to those.
-    bounds
+    observables : str, sequence of str, or mapping of str to str
+        Column names or expressions of columns; or names with one of these each.
+    bounds : (float, float), or sequence of such pairs
         (low, high), or one such pair per parameter, in the order of `parameters`.
-    weight, selection
+    weight, selection : str, optional
         As in `read`. The templates carry them, and so does a model: observed events are selected
         in the same way.
-    parameters
+    parameters : str or sequence of str, optional
         Names of the parameters, or the columns they are in. With a pattern they are known, and
         this gives their order.
-    columns
+    columns : sequence of str, optional
         Expressions for `observables`, where those are names only.
-    where
+    where : str, optional
         Further condition for the events to use, of these templates alone: to keep some apart.
+
+    Returns
+    -------
+    Templates
+        With the query that they were read by, and a record of each file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gridless as gl
+    >>> random = np.random.default_rng(1)
+    >>> for mtop in (170.0, 172.5, 175.0):
+    ...     m_jj, m_b = random.normal(80, 8, 1_000), random.normal(mtop - 80, 8, 1_000)
+    ...     np.savez(f"mtop_{mtop}.npz", m_jj=m_jj, m_b=m_b)
+    >>> gl.read_templates(
+    ...     "mtop_{mtop}.npz", {"m_jjb": "m_jj + m_b"}, (168, 177), selection="abs(m_jj - 80) < 16"
+    ... )
+    Templates: 2,882 events at 3 values of mtop, observables m_jjb
     """
     query = Query.of(_pair(observables, columns), weight, selection)
     labels = [parameters] if isinstance(parameters, str) else parameters
