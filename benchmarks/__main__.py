@@ -1,20 +1,20 @@
 """`make bench`: gridless beside its peers, how its cost grows, and its passes over events against
 physical floors.
 
-`python -m benchmarks [peers|growth|passes|floors ...] [--seeds n] [--quick]`; all but floors, which
-peers measure too, without a name.
+`python -m benchmarks [peers|growth|passes|floors|startup ...] [--seeds n] [--quick]`; all but
+floors, which peers measure too, and startup, without a name.
 """
 
 import argparse
 
 import torch
 
-from benchmarks import growth, passes
+from benchmarks import growth, passes, startup
 from benchmarks.floors import FLOORS, measure_floors
 from benchmarks.peers import program
 from benchmarks.peers.catalogue import NAMES
 
-PARTS = ("peers", "growth", "passes", "floors")
+PARTS = ("peers", "growth", "passes", "floors", "startup")
 
 
 def main() -> None:
@@ -59,6 +59,8 @@ def main() -> None:
         growth.run(arguments.quick)
     if "passes" in parts:
         passes.run(arguments.quick)
+    if "startup" in parts:
+        startup.run(arguments.quick)
     if "floors" in parts:
         for name, found in measure_floors(arguments.quick).items():
             print(f"{FLOORS[name]}: {found['million_cpu']:.3g} CPU s per million events")

@@ -16,7 +16,8 @@ from benchmarks.machine import peak_memory
 
 ROOT = Path(__file__).parents[1]
 # Values of theta per event, and values at once: what fits in the cache of a processor.
-_VALUES, _BLOCK = 33, 2**16
+_VALUES = 33  # values of theta per event
+_BLOCK = 2**16  # events in memory at once
 _REPEATS = 5
 
 

@@ -178,7 +178,7 @@ def draw(results: dict[str, Any], file: Path) -> None:
     """One panel per axis: both costs against the first point's, with a line of equal growth."""
     from matplotlib.figure import Figure
 
-    from gridless.report.figures import BLUE, GREY, ORANGE, style
+    from gridless.report.style import BLUE, GREY, ORANGE, style
 
     axes = results["axes"]
     with style():
@@ -203,7 +203,7 @@ def draw(results: dict[str, Any], file: Path) -> None:
 
 def draw_workers(panel: Any, rows: list[dict[str, float]]) -> None:
     """Time on the clock against that of one worker."""
-    from gridless.report.figures import GREEN, GREY, ORANGE
+    from gridless.report.style import GREEN, GREY, ORANGE
 
     value = np.array([row["value"] for row in rows], float)
     panel.plot(value, 1 / value, color=GREY, linestyle="--", label="shared out")

@@ -13,7 +13,10 @@ from gridless.examples import TwoObservables
 from gridless.parallel import cluster
 
 WORKERS = (1, 2, 4)
-FILES, EVENTS, SAMPLES, TOYS = 10, 2_000_000, 8, 5_000
+FILES = 10
+EVENTS = 2_000_000  # per file
+SAMPLES = 8  # values of theta at which coverage is tested
+TOYS = 5_000  # pseudo-experiments per value
 
 
 def measure_workers(scale: int, workers: Sequence[int] = WORKERS) -> list[dict[str, float]]:

@@ -13,7 +13,7 @@ def test_demo_measures_what_it_hid(tmp_path):
         main, ["demo", "--events", "4000", "-o", str(tmp_path / "out")], catch_exceptions=False
     )
     assert result.exit_code == 0
-    value, error = map(float, re.search(r"theta = ([\d.]+) \+([\d.]+)", result.output).groups())
+    value, error = map(float, re.search(r"theta = ([\d.]+) \+-? ?([\d.]+)", result.output).groups())
     truth = float(re.search(r"the truth was ([\d.]+)", result.output).group(1))
     assert abs(value - truth) < 8 * error
     assert len(re.findall(r"^ +0\.\d{4} +\d\.\d{4} ", result.output, re.MULTILINE)) == 10

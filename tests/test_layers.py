@@ -29,7 +29,6 @@ EXCEPTIONS = {
     ("model/file.py", "training"),
     ("model/evaluation.py", "training"),
     ("likelihood/likelihood.py", "model"),
-    ("validation/closure.py", "report"),
 }
 
 

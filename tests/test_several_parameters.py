@@ -129,7 +129,7 @@ def test_closure_of_two_parameters(model):
     assert table.dof == 6
     assert "true t1" in str(table)
     assert "true t2" in str(table)
-    assert len(table.figure().axes) == 4
+    assert len(gl.draw_closure(table).axes) == 4
     with pytest.raises(gl.InputError, match="give t1, t2"):
         gl.closure(model, {0.3: points, 0.4: points})
 

@@ -1,13 +1,19 @@
 """analysis.yaml: what to fit and how, checked before anything runs."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from gridless.errors import InputError
 from gridless.model.record import FitOptions
+
+if TYPE_CHECKING:
+    from gridless.model.model import Model
+    from gridless.templates.templates import Templates
 
 TEMPLATE = """\
 # What gridless is to fit. `gridless audit analysis.yaml` checks the templates,
@@ -50,6 +56,15 @@ class TemplateFile(BaseModel):
     source: str = Field(description="The file, with `:tree` or `:group` where it needs one.")
     at: dict[str, float] = Field(description="The value of every parameter in it.")
 
+    def values(self, parameters: list[str]) -> tuple[float, ...]:
+        """The values of the parameters, in their order."""
+        missing = [name for name in parameters if name not in self.at]
+        if missing:
+            raise InputError(
+                f"templates: {self.source}: no value of {', '.join(missing)}; add it under `at`"
+            )
+        return tuple(self.at[name] for name in parameters)
+
 
 class Analysis(BaseModel):
     """All of an analysis.yaml."""
@@ -91,6 +106,103 @@ class Analysis(BaseModel):
             if not low < high:
                 raise ValueError(f"the bounds of {name} are reversed; the low bound comes first")
         return value
+
+    def fit_options(self, **options: Any) -> FitOptions:
+        """The options of the fit: those given here, else those of the file, else the defaults."""
+        own = {name: getattr(self.fit, name) for name in self.fit.model_fields_set}
+        return FitOptions.of(**own | options)
+
+    def read_templates(self, where: str | None = None) -> Templates:
+        """The templates in the files.
+
+        Parameters
+        ----------
+        where : str, optional
+            Use only these events. Unlike the selection, it does not apply to data later.
+
+        Returns
+        -------
+        Templates
+        """
+        from gridless.files.template_files import read_templates
+
+        names = list(self.parameters)
+        sources: Any = self.templates
+        if not isinstance(sources, str):
+            sources = [(file.values(names), file.source) for file in sources]
+        return read_templates(
+            sources,
+            self.observables,
+            list(self.parameters.values()),
+            weight=self.weight,
+            selection=self.selection,
+            parameters=names,
+            where=where,
+        )
+
+
+def fit_files(
+    analysis: str | Path | Analysis,
+    *,
+    where: str | None = None,
+    checkpoint: str | Path | None = None,
+    **options: Any,
+) -> Model:
+    """Read the templates of an analysis file and fit a model to them, as `gridless fit` does.
+
+    The model keeps the audit of the templates, the distributions of their observables, and name,
+    number of events and checksum of every file.
+
+    Parameters
+    ----------
+    analysis : str, Path or Analysis
+        An analysis.yaml, or what it holds.
+    where : str, optional
+        Use only these events, in this fit alone. (The `selection` of the analysis is stored in the
+        model and applied to data.)
+    checkpoint : str or Path, optional
+        As in `fit`: after an interruption the same call goes on from there.
+    **options : Any
+        Arguments of `fit`, in place of those in the file.
+
+    Returns
+    -------
+    Model
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gridless as gl
+    >>> from pathlib import Path
+    >>> for value in gl.grid((0, 1), 5):
+    ...     x = np.random.default_rng(1).normal(value, 1, 500)
+    ...     np.savez(f"mc_{value:.1f}.npz", x=x)
+    >>> _ = Path("analysis.yaml").write_text('''
+    ... templates: mc_{theta}.npz
+    ... parameters: {theta: [0, 1]}
+    ... observables: [x]
+    ... fit: {hidden: 3, epochs: 2}
+    ... ''')
+    >>> model = gl.fit_files("analysis.yaml", where="entry % 4 != 3", replicas=4, seed=1)
+    >>> sum(file.events for file in model.files)
+    1875
+    """
+    from dataclasses import replace
+
+    from gridless import distributed
+    from gridless.fitting import fit
+    from gridless.templates.query import both
+
+    content = analysis if isinstance(analysis, Analysis) else load_analysis(Path(analysis))
+    chosen = content.fit_options(**options)
+    distributed.find_device(chosen.device)
+    # Each of several ranks reads its own share of the events.
+    ranks, rank = distributed.size(), distributed.rank()
+    share = f"entry % {ranks} == {rank}" if ranks > 1 else None
+    templates = content.read_templates(both(where, share))
+    given = {name: getattr(chosen, name) for name in FitOptions.model_fields}
+    model = fit(templates, checkpoint=checkpoint, **given)
+    return replace(model, record=replace(model.record, where=where))
 
 
 def load_analysis(path: Path) -> Analysis:

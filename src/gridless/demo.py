@@ -6,10 +6,10 @@ import numpy as np
 from rich.console import Console
 
 from gridless.examples import TwoObservables
-from gridless.files.write import write_whole
 from gridless.fitting import fit
-from gridless.report.figures import draw_closure, draw_likelihood, save_figure
-from gridless.report.page import Section, render_report
+from gridless.report.figures import draw_closure, draw_likelihood
+from gridless.report.sections import write_report
+from gridless.report.style import save_figure
 from gridless.templates.grid import grid
 from gridless.validation.closure import closure
 
@@ -19,11 +19,10 @@ def run_demo(output: Path, events: int, seed: int, console: Console) -> None:
     example = TwoObservables()
     console.rule("1  Simulate: ten templates between 0 and 1")
     templates = example.templates(events, seed)
-    audit = templates.audit(components=2, objective="template")
-    console.print(str(audit), highlight=False)
+    console.print(str(templates.audit(components=2)), highlight=False)
 
     console.rule("2  Fit: a mixture of two Gaussians from two hidden layers")
-    model = fit(templates, "gaussian", components=2, hidden=(16, 16), seed=seed)
+    model = fit(templates, basis="gaussian", components=2, hidden=(16, 16), seed=seed)
     console.print(repr(model), highlight=False)
 
     console.rule("3  Measure 10,000 events of unknown theta")
@@ -32,12 +31,12 @@ def run_demo(output: Path, events: int, seed: int, console: Console) -> None:
     likelihood = model.likelihood(observed)
     estimate, exact = likelihood.maximum(), example.likelihood(observed).maximum()
     low, high = likelihood.interval(0.95)
-    found = (
+    console.print(
         f"{estimate}\n  95 % interval: {low:.4f} to {high:.4f}\n"
         f"  the truth was {hidden_truth:.4f}\n"
-        f"  the exact likelihood gives {exact.value:.4f} ± {exact.error:.4f}"
+        f"  the exact likelihood gives {exact.value:.4f} ± {exact.error:.4f}",
+        highlight=False,
     )
-    console.print(found, highlight=False)
 
     console.rule("4  Closure: does it hold between the templates?")
     values = grid((0, 1), 11)[[0, 1, 2, 3, 4, 6, 7, 8, 9, 10]]
@@ -45,21 +44,10 @@ def run_demo(output: Path, events: int, seed: int, console: Console) -> None:
     table = closure(model, samples)
     console.print(str(table), highlight=False)
 
-    curve, response = draw_likelihood(likelihood, hidden_truth), draw_closure(table)
+    curve, response = draw_likelihood(likelihood, true=hidden_truth), draw_closure(table)
     paths = save_figure(curve, output / "likelihood") + save_figure(response, output / "closure")
     model.save(output / "model.safetensors")
-    page = render_report(
-        "gridless: the paper's two-observable example",
-        f"Ten templates of {events:,} simulated events, one model, and a measurement of 10,000 "
-        "events.",
-        {
-            "grid": Section("The grid and its audit", text=str(audit)),
-            "model": Section("The model", text=repr(model)),
-            "measurement": Section("The measurement", text=found, figure=curve),
-            "closure": Section("Closure between the templates", text=str(table), figure=response),
-        },
-    )
-    write_whole(output / "report.html", page.encode())
+    page = write_report(output / "report.html", model, likelihood, table)
     console.rule("Written")
-    for path in [*paths, output / "model.safetensors", output / "report.html"]:
+    for path in [*paths, output / "model.safetensors", page]:
         console.print(f"  {path}", highlight=False)

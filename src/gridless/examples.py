@@ -18,9 +18,20 @@ from gridless.templates.templates import Templates
 
 
 class Example(ABC):
-    """A model of events whose density p(x | theta) is known, for every parameter in [0, 1].
+    """A problem whose density p(x | theta) is known, so that its likelihood is exact.
 
-    With one parameter theta is a number, with several an array of them on the last axis.
+    Every parameter lies in [0, 1]. With one parameter theta is a number, with several an array of
+    them on the last axis.
+
+    Examples
+    --------
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable(width=0.5)
+    >>> example.templates(1_000, seed=1)
+    Templates: 10,000 events at 10 values of theta, observables x
+    >>> estimate = example.likelihood(example.sample(0.3, 2_000, seed=2)).maximum()
+    >>> abs(estimate.value - 0.3) < 3 * estimate.error
+    True
     """
 
     observables: tuple[str, ...]
@@ -36,8 +47,8 @@ class Example(ABC):
 
     def sample(self, theta: Any, events: int, seed: int) -> Array:
         """`events` events at one theta, (events, observables)."""
-        every = np.repeat(np.asarray(theta, float)[None], events, axis=0)
-        return self.draw(every, np.random.default_rng(seed))
+        theta_of_event = np.repeat(np.asarray(theta, float)[None], events, axis=0)
+        return self.draw(theta_of_event, np.random.default_rng(seed))
 
     def templates(
         self,

@@ -106,7 +106,7 @@ def test_measure_prints_and_speaks_json(folder):
     result = run("measure", folder / "m.safetensors", data, "--level", "0.95")
     assert result.exit_code == 0
     assert re.search(
-        r"mass = 0\.\d+ \+0\.\d+ -0\.\d+ \(stat\) \+-0\.\d+ \(simulation\)", result.output
+        r"mass = 0\.\d+ \+0\.\d+ -0\.\d+ \(0\.\d+ stat, 0\.\d+ simulation\)", result.output
     )
     assert "at 95%" in result.output
     found = json.loads(run("measure", folder / "m.safetensors", data, "--json").output)
@@ -363,7 +363,7 @@ MISTAKES = {
     "a name without a number": (["closure", M, "{folder}/{{mass}}.root:events"], "number"),
     "export of nothing": (["export", M], "--onnx"),
     "curve without data": (["export", M, "--curve", "{bad}/c.json"], "needs observed events"),
-    "init over a file": (["init", "{bad}/typo.yaml"], "is there already"),
+    "init over a file": (["init", "{bad}/typo.yaml"], "already exists"),
     "no such option": (["measure", M, D, "--sacn", "x.csv"], "sacn"),
 }
 

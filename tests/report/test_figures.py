@@ -8,7 +8,8 @@ from helpers import parabola
 
 import gridless as gl
 from gridless.examples import OneObservable
-from gridless.report.figures import draw_closure, draw_likelihood, save_figure, symbol
+from gridless.report.figures import draw_closure, draw_likelihood
+from gridless.report.style import save_figure, symbol
 from gridless.validation.closure import Closure
 
 
@@ -19,7 +20,7 @@ def table():
 
 
 def test_closure_figure(table, tmp_path):
-    figure = table.figure()
+    figure = draw_closure(table)
     top, bottom = figure.axes
     assert top.get_ylabel() == r"estimated $\theta$"
     np.testing.assert_allclose(bottom.lines[-1].get_ydata(), table.pull)

@@ -14,8 +14,6 @@ from gridless.model.file import current_versions
 from gridless.paper.choices import QUICK
 from gridless.paper.run import reproduce
 from gridless.report.page import Section, Statement, render_report
-from gridless.report.sections import Origin, model_report
-from gridless.templates.summary import summarise
 
 
 def test_text_is_escaped_and_statements_have_a_verdict():
@@ -25,8 +23,10 @@ def test_text_is_escaped_and_statements_have_a_verdict():
         table=[["head"], ["<cell>"]],
         text="p > q",
     )
-    page = render_report("title", "intro", {"one": section}, theirs="They", notice="careful")
-    for piece in ("a &lt; b", "x &amp; y", "&lt;cell&gt;", "p &gt; q", "careful", "They"):
+    page = render_report(
+        "title", "intro", {"one": section}, theirs="They", notices=["careful", "slowly"]
+    )
+    for piece in ("a &lt; b", "x &amp; y", "&lt;cell&gt;", "p &gt; q", "careful", "slowly", "They"):
         assert piece in page
     assert page.count("✓ agrees") == page.count("✗ differs") == 1
 
@@ -62,21 +62,22 @@ def paper_report(folder):
 def report_of_a_model(folder):
     """What `gridless report` writes with data and samples, and names that are hard on a page."""
     example = TwoObservables()
-    templates = example.templates(500, seed=1)
-    model = gl.fit(templates, hidden=(3,), epochs=2, replicas=4)
-    source = {"source": "far/away/" * 9 + "t.root:events", "events": 5_000, "checksum": "0f" * 32}
-    model = replace(model, summary=summarise(templates, 1, "template"), data=(source,))
+    model = gl.fit(example.templates(500, seed=1), hidden=(3,), epochs=2, replicas=4)
+    file = gl.FileRecord("far/away/" * 9 + "t.root:events", 5_000, "0f" * 32)
+    record = replace(model.record, versions=current_versions() | {"gridless": "0.0.1"})
+    model = replace(model, files=(file,), record=record)
     likelihood = model.likelihood(example.sample(0.995, 2_000, seed=2))
     samples = {v: example.sample(v, 500, seed=3) for v in (0.2, 0.5, 0.8)}
-    versions = current_versions() | {"gridless": "0.0.1"}
     command = "gridless report m.safetensors " + "data.root:events " * 9
-    page = folder / "model.html"
-    origin = Origin(command, versions, [source])
-    text = model_report(model, likelihood, gl.closure(model, samples), origin)
+    page = gl.write_report(
+        *(folder / "model.html", model, likelihood, gl.closure(model, samples)),
+        command=command,
+        data=[file],
+    )
+    text = page.read_text()
     assert text.count("5,000 events, SHA-256 0f0f") == 2
     assert "0.0.1 for the model, " in text
     assert "at_bound" in text or "near_bound" in text
-    page.write_text(text)
     return page
 
 

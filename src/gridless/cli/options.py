@@ -1,61 +1,261 @@
-"""Options that several commands share."""
+"""Flags that several verbs share, and what is made of them before a verb runs."""
 
-from collections.abc import Callable
+import functools
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, get_args
 
 import click
 
+from gridless.cli.analysis_flags import analysis_from_flags
+from gridless.errors import InputError
 from gridless.model.record import FitOptions
+from gridless.registry import BASES, FORMATS, OBJECTIVES
 
 Command = Callable[..., Any]
+# Options whose values are names in a registry.
+NAMES = {"basis": BASES, "objective": OBJECTIVES}
+# The flags of the penalty and the arguments of `gl.Penalty` that they give.
+PENALTY = ("strength", "at", "density", "bins")
+
 as_json = click.option("--json", "machine", is_flag=True, help="Print JSON for machines.")
 where = click.option(
     "--where", metavar="EXPRESSION", help="Use only these events, in this command alone."
 )
 weight = click.option("--weight", metavar="EXPRESSION", help="Weight of an event.")
+model_file: Callable[[Command], Command] = click.argument("model", type=click.Path(path_type=Path))
 
 
-def cluster_options(command: Command) -> Command:
-    """Where to work, if not in this process."""
-    for option in (
+def output_file(
+    flag: str, help: str, default: Path | None = None, required: bool = False
+) -> Callable[[Command], Command]:
+    """A file to write: refused now, before the work, if it could not be written."""
+    flags = ["-o", "--output"] if flag == "--output" else [flag]
+    return click.option(
+        *flags,
+        type=click.Path(path_type=Path),
+        default=default,
+        show_default=default is not None,
+        required=required,
+        callback=_writable,
+        help=help,
+    )
+
+
+def _writable(ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    from gridless.files.write import check_writable
+
+    if path is not None and not ctx.resilient_parsing:
+        check_writable(path)
+    return path
+
+
+def executor_options(command: Command) -> Command:
+    """What runs the tasks, if not this process: `dask` and `workers`."""
+    return _with(
+        command,
         click.option(
-            "--dask", metavar="ADDRESS", help="A dask scheduler, such as tcp://host:8786."
+            "--dask", metavar="ADDRESS", help="Address of a dask scheduler: tcp://host:8786."
         ),
-        click.option("--workers", type=int, help="So many processes on this machine."),
-    )[::-1]:
-        command = option(command)
-    return command
+        click.option("--workers", type=click.IntRange(1), help="Number of local worker processes."),
+    )
 
 
 def template_options(command: Command) -> Command:
-    """What names the templates: an analysis file, or a pattern with flags."""
-    for option in (
+    """The templates as an analysis file, or as a pattern with flags; the verb gets `analysis`."""
+
+    @functools.wraps(command)
+    def checked(
+        *,
+        templates: str,
+        bounds: tuple[tuple[str, float, float], ...],
+        observables: tuple[str, ...],
+        weight: str | None,
+        selection: str | None,
+        **others: Any,
+    ) -> Any:
+        analysis = analysis_from_flags(templates, bounds, observables, weight, selection)
+        return command(analysis=analysis, **others)
+
+    return _with(
+        checked,
         click.argument("templates"),
         click.option(
             "--bounds",
             type=(str, float, float),
             multiple=True,
             metavar="NAME LOW HIGH",
-            help="A parameter and its bounds; once for each.",
+            help="A parameter and its bounds; repeat the flag for each parameter.",
         ),
-        click.option("-x", "--observables", help="Columns or expressions, with commas between."),
+        click.option(
+            "-x",
+            "--observables",
+            multiple=True,
+            metavar="COLUMN[,...]",
+            help="Columns, expressions of columns, or name=expression; with commas between them, "
+            "or repeat the flag.",
+        ),
         weight,
         click.option(
             "--selection",
             metavar="EXPRESSION",
-            help="Use only these events; the model will ask the same of data.",
+            help="Use only these events; stored in the model and applied to data.",
         ),
         where,
-    )[::-1]:
+    )
+
+
+def fit_options(command: Command) -> Command:
+    """Every option of a fit; the verb gets those that were given as `options`."""
+
+    @functools.wraps(command)
+    def checked(**values: Any) -> Any:
+        given = {name: values.pop(name) for name in FitOptions.model_fields}
+        penalty = {name: values.pop(f"penalty_{name}") for name in PENALTY}
+        options = {name: value for name, value in given.items() if value is not None}
+        if "hidden" in options:
+            options["hidden"] = _layers(options["hidden"])
+        settings = {name: value for name, value in penalty.items() if value not in (None, ())}
+        if settings:
+            options["objective"] = _penalty(options.get("objective"), settings)
+        return command(options=options, **values)
+
+    flags = [_fit_flag(name) for name in FitOptions.model_fields]
+    return _with(
+        checked,
+        *flags,
+        click.option("--penalty-strength", type=float, help="Weight of the penalty, lambda."),
+        click.option(
+            "--penalty-at",
+            type=float,
+            multiple=True,
+            metavar="VALUE",
+            help="Value of the parameter at which the penalty is taken; repeat the flag.",
+        ),
+        click.option(
+            "--penalty-density",
+            type=click.Choice(["events", "histogram"]),
+            help="How the penalty averages over the observables.",
+        ),
+        click.option(
+            "--penalty-bins", type=click.IntRange(1), help="Bins per observable of the histogram."
+        ),
+    )
+
+
+def _fit_flag(name: str) -> Any:
+    field = FitOptions.model_fields[name]
+    kinds = [k for k in (int, float) if k in (field.annotation, *get_args(field.annotation))]
+    # Several numbers, as of hidden, are text with commas.
+    kind: Any = str if name == "hidden" or not kinds else kinds[0]
+    return click.option(f"--{name}", type=kind, help=field.description)
+
+
+def _penalty(objective: str | None, settings: dict[str, Any]) -> dict[str, Any]:
+    if objective not in (None, "penalty"):
+        flags = ", ".join(f"--penalty-{name}" for name in settings)
+        raise InputError(f"{flags}: given for --objective {objective}; give --objective penalty")
+    return {"penalty": settings}
+
+
+def _layers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"hidden: {text!r}; give numbers such as 16 or 16,16") from None
+
+
+def likelihood_options(command: Command) -> Command:
+    """What is done to a likelihood before it is used: the verb gets `constrain`, name -> (value,
+    error), `fix`, name -> value, and `level`."""
+
+    @functools.wraps(command)
+    def checked(
+        *,
+        constrain: tuple[tuple[str, float, float], ...],
+        fix: tuple[tuple[str, float], ...],
+        **others: Any,
+    ) -> Any:
+        for name, _, error in constrain:
+            if not error > 0:
+                raise InputError(
+                    f"--constrain: an error of {error:g} for {name}; give a positive one"
+                )
+        given = [*(name for name, _, _ in constrain), *(name for name, _ in fix)]
+        twice = sorted({name for name in given if given.count(name) > 1})
+        if twice:
+            raise InputError(f"--constrain, --fix: {', '.join(twice)} twice; give each once")
+        measured = {name: (value, error) for name, value, error in constrain}
+        return command(constrain=measured, fix=dict(fix), **others)
+
+    return _with(
+        checked,
+        click.option(
+            "--level",
+            type=float,
+            callback=_level,
+            help="Confidence level of a further interval, such as 0.95.",
+        ),
+        click.option(
+            "--constrain",
+            type=(str, float, float),
+            multiple=True,
+            metavar="NAME VALUE ERROR",
+            help="Gaussian constraint on a parameter, from another measurement.",
+        ),
+        click.option(
+            "--fix",
+            type=(str, float),
+            multiple=True,
+            metavar="NAME VALUE",
+            help="Hold a parameter at a value.",
+        ),
+    )
+
+
+def _level(_ctx: click.Context, _option: click.Parameter, level: float | None) -> float | None:
+    if level is not None and not 0 < level < 1:
+        raise InputError(f"level: {level}; give a number between 0 and 1, such as 0.95")
+    return level
+
+
+def _with(command: Command, *options: Any) -> Command:
+    """The command with these options, listed in this order."""
+    for option in reversed(options):
         command = option(command)
     return command
 
 
-def fit_options(command: Command) -> Command:
-    """Every option of a fit; those not given come from the analysis file, or are the defaults."""
-    for name, field in reversed(FitOptions.model_fields.items()):
-        kinds = [k for k in (int, float) if k in (field.annotation, *get_args(field.annotation))]
-        # Several numbers, as of hidden, are text with commas.
-        kind = str if name == "hidden" or not kinds else kinds[0]
-        command = click.option(f"--{name}", type=kind, help=field.description)(command)
-    return command
+def check_model_first(model: Path, data: Iterable[str] = ()) -> None:
+    """Refuse a data file where the model belongs, and a model where data belong."""
+    swapped = [source for source in data if source.endswith(".safetensors")]
+    if _is_data(model):
+        cure = f"did you mean `{swapped[0]} {model}`?" if swapped else "give the model first"
+        raise InputError(f"{model}: a file of events where the model belongs; {cure}")
+    if swapped:
+        raise InputError(f"{swapped[0]}: a model where data belong; give one model, then the data")
+    if not model.is_file():
+        raise InputError(f"{model}: no such file; give a model written by `gridless fit`")
+
+
+def _is_data(path: Path) -> bool:
+    """Whether a name is that of a file of events, with or without a tree behind a colon."""
+    return any(f"{path}".split(":")[0].endswith(suffix) for suffix in FORMATS.names)
+
+
+def command_line() -> str:
+    """What was typed, as a shell takes it."""
+    return shlex.join(["gridless", *sys.argv[1:]])
+
+
+def print_result(result: Any, machine: bool) -> None:
+    """A result as text or, for machines, its `to_dict()` as JSON."""
+    click.echo(json.dumps(result.to_dict(), indent=1) if machine else str(result))
+
+
+def print_json(content: Any) -> None:
+    """Anything as JSON."""
+    click.echo(json.dumps(content, indent=1))

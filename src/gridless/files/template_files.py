@@ -10,11 +10,14 @@ from numpy.typing import ArrayLike
 
 from gridless.errors import InputError
 from gridless.files.patterns import find
-from gridless.files.read import check_columns, read_query
+from gridless.files.read import Sample, check_columns, read_query
 from gridless.files.table import label
 from gridless.templates.grid import make_grid
 from gridless.templates.query import Columns, Query
 from gridless.templates.templates import Templates
+
+# Values of the parameters with the source of their events.
+Files = list[tuple[tuple[float, ...], Any]]
 
 
 def read_templates(
@@ -71,17 +74,11 @@ def read_templates(
     """
     query = Query.of(_pair(observables, columns), weight, selection)
     labels = [parameters] if isinstance(parameters, str) else parameters
-    if _has_braces(sources):
-        files, labels = _order(sources, find(sources), labels)
-    elif _is_table(sources):
+    if _is_table(sources):
         return _read_with_theta(sources, query, bounds, labels, where)
-    else:
-        files = _pairs(sources)
-        labels = _name_values(files, labels)
+    files, labels = _files(sources, labels)
     _check_values(files, bounds, labels)
-    for _, source in files:
-        check_columns(source, query.where(where))
-    samples = [read_query(source, query.where(where)) for _, source in files]
+    samples = _read_all(files, query.where(where))
     theta = [np.tile(v, (s.events, 1)) for (v, _), s in zip(files, samples, strict=True)]
     return Templates(
         np.concatenate([sample.x for sample in samples]),
@@ -92,6 +89,44 @@ def read_templates(
         query=query,
         files=[sample.record for sample in samples],
     )
+
+
+def read_known(
+    sources: Any, query: Query, parameters: Sequence[str]
+) -> list[tuple[tuple[float, ...], Sample]]:
+    """The value of every parameter, and the events, of each of one or more samples.
+
+    `sources` are as for `read_templates`; values may be outside of any bounds.
+    """
+    if not _is_table(sources):
+        files, _ = _files(sources, parameters)
+        samples = _read_all(files, query)
+        return [(value, sample) for (value, _), sample in zip(files, samples, strict=True)]
+    table = _with_theta(sources, query, parameters)
+    theta = table.x[:, len(query.names) :]
+    known = []
+    for value in np.unique(theta, axis=0):
+        own = (theta == value).all(axis=1)
+        weights = None if table.weights is None else table.weights[own]
+        x = table.x[own, : len(query.names)]
+        part = replace(table, x=x, weights=weights, query=query)
+        known.append((tuple(value.tolist()), part))
+    return known
+
+
+def _files(sources: Any, labels: Sequence[str] | None) -> tuple[Files, Sequence[str]]:
+    """Values with their sources, and the names of the parameters."""
+    if _has_braces(sources):
+        return _order(sources, find(sources), labels)
+    files = _pairs(sources)
+    return files, _name_values(files, labels)
+
+
+def _read_all(files: Files, query: Query) -> list[Sample]:
+    """The events of every file; mistakes in any of them show before the first is read."""
+    for _, source in files:
+        check_columns(source, query)
+    return [read_query(source, query) for _, source in files]
 
 
 def _has_braces(sources: Any) -> bool:
@@ -110,9 +145,6 @@ def _pair(observables: Columns, columns: Sequence[str] | None) -> Columns:
     return dict(zip(labels, texts, strict=True))
 
 
-Files = list[tuple[tuple[float, ...], Any]]
-
-
 def _order(
     pattern: Any, found: list[tuple[dict[str, float], str]], labels: Sequence[str] | None
 ) -> tuple[Files, list[str]]:
@@ -128,6 +160,8 @@ def _order(
 
 
 def _is_table(sources: Any) -> bool:
+    if _has_braces(sources):
+        return False
     if isinstance(sources, Mapping):
         return bool(sources) and all(isinstance(key, str) for key in sources)
     return not isinstance(sources, list | tuple)
@@ -182,13 +216,7 @@ def _read_with_theta(
     where: str | None,
 ) -> Templates:
     """Templates of one table in which the parameters are columns."""
-    if not labels:
-        raise InputError(
-            f"{label(source)}: no braces in the name; put the parameter there "
-            "(mtop_{mtop}.root), or give the columns that hold it: parameters=['mtop']"
-        )
-    columns = query.observables | {f"{name} (parameter)": name for name in labels}
-    sample = read_query(source, replace(query, observables=columns).where(where))
+    sample = _with_theta(source, query.where(where), labels)
     count = len(query.observables)
     return Templates(
         sample.x[:, :count],
@@ -199,3 +227,15 @@ def _read_with_theta(
         query=query,
         files=[sample.record],
     )
+
+
+def _with_theta(source: Any, query: Query, labels: Sequence[str] | None) -> Sample:
+    """The events of one table with the parameters, which are columns of it, behind the
+    observables."""
+    if not labels:
+        raise InputError(
+            f"{label(source)}: no braces in the name; put the parameter there "
+            "(mtop_{mtop}.root), or give the columns that hold it: parameters=['mtop']"
+        )
+    columns = query.observables | {f"{name} (parameter)": name for name in labels}
+    return read_query(source, replace(query, observables=columns))

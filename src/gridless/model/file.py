@@ -2,7 +2,7 @@
 
 import json
 import platform
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -98,7 +98,7 @@ def model_bytes(model: Model) -> bytes:
         parameters=list(grid.parameters),
         query=model.query,
         options=model.options.to_dict(),
-        record=model.record.to_dict(),
+        record=replace(model.record, versions={}).to_dict(),
         basis=network.basis.name,
         basis_options=network.basis.options(),
         components=network.components,
@@ -146,11 +146,6 @@ def model_from(content: bytes, name: str) -> Model:
 def unpickled(content: bytes) -> Model:
     """The model of pickled content: made once in a process, however many tasks it comes with."""
     return model_from(content, "the pickled model")
-
-
-def file_versions(path: Path) -> dict[str, str]:
-    """The versions that the model in `path` was saved with."""
-    return _read(_content(path), str(path))[0].versions
 
 
 def _content(path: Path) -> bytes:
@@ -217,7 +212,7 @@ def _build(header: Header, arrays: dict[str, Tensor]) -> Model:
         grid,
         header.query,
         FitOptions.of(**header.options),
-        TrainingRecord.from_dict(header.record),
+        replace(TrainingRecord.from_dict(header.record), versions=header.versions),
         ImpliedPrior(np.asarray(arrays["prior.log_q"].numpy()), grid),
         replicas,
         cells,

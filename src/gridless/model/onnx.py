@@ -1,11 +1,13 @@
 """The network in ONNX, for programs without torch."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from gridless.errors import InputError
+from gridless.files.write import write_whole
 from gridless.model.model import Model
 
 
@@ -87,3 +89,34 @@ def _activate(apply: Any, activation: str, h: str, layer: int) -> str:
         gate = apply("Sigmoid", [h], f"gate_{layer}")
         return str(apply("Mul", [h, gate], f"active_{layer}"))
     return str(apply({"tanh": "Tanh", "relu": "Relu"}[activation], [h], f"active_{layer}"))
+
+
+def write_onnx(path: str | Path, model: Model) -> Path:
+    """Write the network of a model as an ONNX file, for programs without torch.
+
+    Needs the extra `onnx`. The file maps `x` (events, observables) to the raw outputs of the
+    network; its metadata say what they mean.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to write.
+    model : Model
+        The model whose network to write.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> model = gl.fit(OneObservable().templates(500, seed=1), hidden=3, epochs=2, replicas=0)
+    >>> gl.write_onnx("model.onnx", model).name
+    'model.onnx'
+    """
+    target = Path(path)
+    write_whole(target, onnx_bytes(model))
+    return target

@@ -1,7 +1,7 @@
 """What a model remembers of its making: the options of the fit, and how the training went."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -170,7 +170,8 @@ class TrainingRecord:
     `history` is what every epoch ended with. `gain` is how much the log likelihood of the held-out
     events exceeds that of a network that knows nothing: 0 if nothing was learnt. `epochs`, `batch`
     and `validation` are what the defaults came to. `command` and `where` say what was typed, and
-    which events were used, if the model was made from files.
+    which events were used, if the model was made from files. `versions` are those that a model was
+    saved with, if it comes from a file.
     """
 
     history: tuple[Epoch, ...] = ()
@@ -180,6 +181,7 @@ class TrainingRecord:
     validation: float | None = None
     command: str | None = None
     where: str | None = None
+    versions: dict[str, str] = field(default_factory=dict, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The record in what JSON can hold."""

@@ -6,8 +6,9 @@ from operator import add
 from typing import Any
 
 from gridless.errors import InputError
-from gridless.files.read import pieces, stream
+from gridless.files.read import Sample, pieces, stream
 from gridless.files.table import Rows
+from gridless.files.template_files import read_known
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.model import Model
 from gridless.parallel import run
@@ -74,6 +75,43 @@ def read_likelihood(
         names = ", ".join(str(source) for source in files)
         raise InputError(f"{names}: no event passes the selection {query.selection!r}; widen it")
     return _tree_sum(found)
+
+
+def read_samples(
+    model: Model, sources: Any, *, weight: str | None = None, where: str | None = None
+) -> list[tuple[tuple[float, ...], Sample]]:
+    """Samples whose parameters are known, read as the model's templates were: for `closure` and
+    `coverage`.
+
+    Parameters
+    ----------
+    model : Model
+        Its query says which columns, weight and selection to use.
+    sources : str, mapping or pairs
+        As for `read_templates`; one sample is enough.
+    weight : str, optional
+        Expression for the weight of an event, if not that of the templates.
+    where : str, optional
+        Expression that is true for the events to use, of those that the selection keeps.
+
+    Returns
+    -------
+    list of (tuple of float, Sample)
+        The true values of the parameters, in their order, and the events.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable()
+    >>> model = gl.fit(example.templates(500, seed=1), hidden=3, epochs=2, replicas=4)
+    >>> np.savez("test_0.40.npz", x=example.sample(0.4, 1_000, seed=2)[:, 0])
+    >>> gl.read_samples(model, "test_{theta}.npz")
+    [((0.4,), Sample: 1,000 events from test_0.40.npz, observables x)]
+    """
+    query = replace(model.query, weight=weight or model.query.weight).where(where)
+    return read_known(sources, query, model.grid.parameters)
 
 
 def _piece_likelihood(model: Model, source: Any, rows: Rows, query: Query) -> Likelihood | None:

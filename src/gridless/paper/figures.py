@@ -12,7 +12,7 @@ from gridless.examples import OneObservable, TwoObservables
 from gridless.model.evaluation import outputs
 from gridless.model.model import Model
 from gridless.paper.functional_fit import WIDTH, exact_density, implied_prior, log_posterior
-from gridless.report.figures import BLUE, GREEN, GREY, ORANGE, RED, style
+from gridless.report.style import BLUE, GREEN, GREY, ORANGE, RED, style
 from gridless.templates.arrays import Array
 from gridless.templates.grid import grid
 

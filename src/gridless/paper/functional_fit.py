@@ -19,9 +19,9 @@ from gridless.density.truncated import log_gaussian
 from gridless.templates.arrays import Array
 from gridless.templates.grid import grid
 
-WIDTH = 4.0
-CONSTRAINED_AT = (0.0, 0.5, 1.0)
-THETA = grid((0, 1), 10)
+WIDTH = 4.0  # true width of x in units of the range of theta, as in the paper
+CONSTRAINED_AT = (0.0, 0.5, 1.0)  # values of theta at which the implied prior is held to 1
+THETA = grid((0, 1), 10)  # the paper's templates
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from gridless.templates.arrays import Array
 from gridless.templates.grid import grid
 from gridless.validation.closure import Closure, closure
 
-NARROW, BROAD = 0.03, 4.0
+NARROW = 0.03  # width of x in units of the range: neighbouring templates do not overlap
+BROAD = 4.0  # width of x in units of the range: all templates look alike
 
 
 def fig1(work: Workspace) -> Section:  # noqa: ARG001

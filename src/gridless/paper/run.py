@@ -14,8 +14,8 @@ from gridless.files.write import write_whole
 from gridless.paper.choices import Choices
 from gridless.paper.items import ITEMS
 from gridless.paper.workspace import Workspace
-from gridless.report.figures import save_figure
 from gridless.report.page import Section, render_report
+from gridless.report.style import save_figure
 
 QUICK_NOTICE = (
     "Quick run: fewer trainings, test sets and repetitions than in the full one, so the numbers "
@@ -56,7 +56,7 @@ def reproduce(folder: Path, choices: Choices, names: Sequence[str], console: Con
         f"{len(statements)} statements agree.",
         made | {"choices": _choices_section(choices)},
         theirs="The paper",
-        notice=QUICK_NOTICE if choices.name == "quick" else "",
+        notices=[QUICK_NOTICE] if choices.name == "quick" else [],
     )
     write_whole(folder / "report.html", page.encode())
     console.print(f"{agree} of {len(statements)} statements agree")

@@ -56,7 +56,7 @@ class Workspace:
             f"1d-{objective}-{prior}-{seed}",
             lambda: fit(
                 self.templates_1d(seed),
-                "gaussian",
+                basis="gaussian",
                 hidden=self.choices.hidden_1d,
                 objective=objective,
                 prior=prior,
@@ -72,7 +72,7 @@ class Workspace:
             f"2d-{seed}",
             lambda: fit(
                 TwoObservables().templates(self.choices.events, seed),
-                "gaussian",
+                basis="gaussian",
                 components=2,
                 hidden=self.choices.hidden_2d,
                 replicas=0,

@@ -1,67 +1,44 @@
-"""Figures of results, drawn for print. Needs the extra `figures`."""
+"""Figures of results: likelihood, contours, closure. Needs the extra `figures`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gridless.errors import InputError
 from gridless.likelihood.likelihood import Likelihood
+from gridless.report.style import BLUE, GREY, RED, style, symbol
 from gridless.validation.closure import Closure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, told apart by every kind of colour vision.
-BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#666666"
-
-# What we change in mplhep's ATLAS style: sizes for figures of one or two columns, and no rounding
-# of axes to full numbers.
-_STYLE: dict[Any, Any] = {
-    "font.size": 11,
-    "axes.titlesize": 12,
-    "axes.labelsize": 13,
-    "axes.labelpad": 4,
-    "axes.autolimit_mode": "data",
-    "axes.xmargin": 0.05,
-    "xaxis.labellocation": "center",
-    "yaxis.labellocation": "center",
-    "xtick.labelsize": 11,
-    "ytick.labelsize": 11,
-    "ytick.major.size": 5,
-    "ytick.minor.size": 3,
-    "lines.linewidth": 1.5,
-    "legend.fontsize": 11,
-    "legend.borderpad": 0.5,
-    "savefig.dpi": 160,
-    "figure.constrained_layout.use": True,
-}
-
-
-@contextmanager
-def style() -> Iterator[None]:
-    """Our look for everything drawn inside."""
-    try:
-        import matplotlib as mpl
-        import mplhep
-    except ModuleNotFoundError as error:
-        raise InputError(f"figures need {error.name}; pip install 'gridless[figures]'") from error
-    with mpl.rc_context(mplhep.style.ATLAS | _STYLE):
-        yield
-
-
-def symbol(name: str) -> str:
-    """A parameter's or observable's name as it is set in a figure: theta becomes a Greek letter."""
-    return r"$\theta$" if name == "theta" else name
-
 
 def draw_closure(closure: Closure) -> Figure:
-    """Estimated against true theta, and the pulls below, for each parameter. The inner error bars
-    are statistical; the outer ones have the uncertainty from simulation too."""
+    """Estimated against true theta, and the pulls below, for each parameter.
+
+    The inner error bars are statistical; the outer ones are the total uncertainty.
+
+    Parameters
+    ----------
+    closure : Closure
+        What `closure` gives.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable()
+    >>> model = gl.fit(example.templates(500, seed=1), hidden=3, epochs=2, replicas=4)
+    >>> samples = {theta: example.sample(theta, 1_000, seed=2) for theta in (0.3, 0.7)}
+    >>> gl.draw_closure(gl.closure(model, samples))
+    <Figure size 520x560 with 2 Axes>
+    """
     with style():
         from matplotlib.figure import Figure
 
@@ -104,7 +81,30 @@ def draw_closure(closure: Closure) -> Figure:
 def draw_contours(
     likelihood: Likelihood, first: str, second: str, true: tuple[float, float] | None = None
 ) -> Figure:
-    """The 68 and 95 percent contours of two parameters, others at their best."""
+    """The 68 and 95 percent contours of two parameters, others at their best.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        Of the observed events.
+    first, second : str
+        The parameters on the horizontal and on the vertical axis.
+    true : tuple of float, optional
+        The true values, if they are known, to be marked.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import TwoParameters
+    >>> example = TwoParameters()
+    >>> likelihood = example.likelihood(example.sample((0.4, 0.6), 5_000, seed=1))
+    >>> gl.draw_contours(likelihood, "t1", "t2", true=(0.4, 0.6))
+    <Figure size 520x460 with 1 Axes>
+    """
     with style():
         from matplotlib.figure import Figure
 
@@ -125,43 +125,69 @@ def draw_contours(
         return figure
 
 
-def draw_likelihood(likelihood: Likelihood, true: float | None = None) -> Figure:
-    """The likelihood around its minimum, with the 68 and 95 percent intervals."""
+def draw_likelihood(
+    likelihood: Likelihood, parameter: str | None = None, *, true: float | None = None
+) -> Figure:
+    """The likelihood of one parameter around its minimum, with the 68 and 95 percent intervals.
+
+    Other parameters are at their best for every value of it (the profile likelihood). The intervals
+    are statistical: they end where the curve crosses 0.5 and 1.92.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        Of the observed events.
+    parameter : str, optional
+        The one to draw; may be left out where there is only one.
+    true : float, optional
+        The true value, if it is known, to be marked.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable()
+    >>> likelihood = example.likelihood(example.sample(0.4, 1_000, seed=1))
+    >>> gl.draw_likelihood(likelihood, true=0.4)
+    <Figure size 520x400 with 1 Axes>
+    """
+    names = likelihood.grid.parameters
+    if parameter is None and len(names) > 1:
+        raise InputError(
+            f"parameter: several, {', '.join(names)}; say which: draw_likelihood(likelihood, "
+            f"{names[0]!r})"
+        )
+    name = names[0] if parameter is None else parameter
+    if name not in names:
+        raise InputError(f"parameter: there is no {name!r}; there is {', '.join(names)}")
     with style():
         from matplotlib.figure import Figure
 
-        estimate = likelihood.maximum()
-        name = symbol(estimate.parameters[0])
-        outer = likelihood.interval(0.95)
-        reach = 1.9 * max(outer[1] - estimate.value, estimate.value - outer[0])
-        low = max(estimate.bounds[0], estimate.value - reach)
-        high = min(estimate.bounds[1], estimate.value + reach)
-        theta = np.linspace(low, high, 400)
+        estimate = likelihood.maximum()[name]
+        best, bounds = estimate.value, estimate.bounds
+        outer = likelihood.interval(0.95, name, stat=True)
+        reach = 1.9 * max(outer[1] - best, best - outer[0])
+        low, high = max(bounds[0], best - reach), min(bounds[1], best + reach)
+        # A profile is a minimisation per point; between 100 of them the eye sees no corners.
+        theta = np.linspace(low, high, 400 if len(names) == 1 else 100)
         figure = Figure(figsize=(5.2, 4.0))
         axes = figure.subplots()
         for (left, right), label, alpha in (
             (outer, "95 %", 0.15),
-            (estimate.interval, "68 %", 0.3),
+            (estimate.stat_interval, "68 %", 0.3),
         ):
             axes.axvspan(left, right, color=BLUE, alpha=alpha, lw=0, label=label)
-        axes.plot(theta, likelihood.scan(theta), color=BLUE)
-        axes.axvline(estimate.value, color=BLUE, lw=1, ls="--", label="estimate")
+        axes.plot(theta, likelihood.profile(name, theta), color=BLUE)
+        axes.axvline(best, color=BLUE, lw=1, ls="--", label="estimate")
         if true is not None:
             axes.axvline(true, color=RED, lw=1.5, label="true value")
         for rise in (0.5, 1.92):
             axes.axhline(rise, color=GREY, lw=0.8, ls=":")
-        axes.set(xlabel=name, ylabel=r"$-\Delta\log L$", xlim=(low, high), ylim=(0, None))
+        axes.set(xlabel=symbol(name), ylabel=r"$-\Delta\log L$", xlim=(low, high), ylim=(0, None))
         # Above the panel: inside, it would lie on the bands.
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, columnspacing=1.2)
         return figure
-
-
-def save_figure(figure: Figure, path: str | Path) -> list[Path]:
-    """Write the figure as PDF and PNG beside each other; gives the two paths."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    paths = [path.with_suffix(suffix) for suffix in (".pdf", ".png")]
-    with style():
-        for target in paths:
-            figure.savefig(target)
-    return paths

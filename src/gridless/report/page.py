@@ -1,4 +1,4 @@
-"""Reports: one self-contained HTML page of figures, tables and statements with verdicts."""
+"""One self-contained HTML page of figures, tables, and statements with verdicts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridless.errors import InputError
-from gridless.report.figures import style
+from gridless.report.style import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,9 +39,17 @@ class Section:
 
 
 def render_report(
-    title: str, intro: str, sections: Mapping[str, Section], theirs: str = "", notice: str = ""
+    title: str,
+    intro: str,
+    sections: Mapping[str, Section],
+    *,
+    theirs: str = "",
+    notices: Sequence[str] = (),
 ) -> str:
-    """The page as text, with every figure inside it; `theirs` names whose statements they are."""
+    """The page as text, with every figure inside it.
+
+    `theirs` names whose statements are compared with ours; `notices` stand at the top.
+    """
     try:
         import jinja2
     except ModuleNotFoundError as error:
@@ -58,7 +66,7 @@ def render_report(
         if section.figure is not None
     }
     return environment.get_template("page.html.jinja").render(
-        title=title, intro=intro, sections=sections, images=images, theirs=theirs, notice=notice
+        title=title, intro=intro, sections=sections, images=images, theirs=theirs, notices=notices
     )
 
 

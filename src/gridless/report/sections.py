@@ -1,224 +1,195 @@
-"""The report of a model: its templates, training, implied prior, closure and measurement."""
+"""The report of a model: a list of sections. A new one is a function and a line in `SECTIONS`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
 
-import numpy as np
-
+from gridless.files.write import write_whole
+from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.file import current_versions
 from gridless.model.model import Model
-from gridless.report.figures import (
-    BLUE,
-    GREY,
-    ORANGE,
-    draw_closure,
-    draw_contours,
-    draw_likelihood,
-    style,
-    symbol,
-)
+from gridless.report.figures import draw_closure, draw_contours, draw_likelihood
+from gridless.report.model_figures import draw_distributions, draw_history, draw_prior
 from gridless.report.page import Section, render_report
-from gridless.templates.arrays import Array
 from gridless.templates.query import FileRecord
-from gridless.templates.summary import Distribution
 from gridless.validation.closure import Closure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-# Bins of a distribution that are taken together for a ratio.
-_MERGED = 4
 
 
 @dataclass(frozen=True)
-class Origin:
-    """What a page was made from: its command, the versions that the model was saved with, and the
-    source, number of events and checksum of every observed file."""
+class Subject:
+    """What a report is about; sections take what they need of it.
 
-    command: str
-    versions: dict[str, str]
+    `estimate` is the maximum of `likelihood`, computed once. `level` is the confidence level of the
+    wider interval, `command` what was typed to make the page, `data` the observed files.
+    """
+
+    model: Model
+    likelihood: Likelihood | None = None
+    estimate: Estimate | None = None
+    closure: Closure | None = None
+    level: float = 0.95
+    command: str | None = None
     data: tuple[FileRecord, ...] = ()
 
 
-def model_report(
-    model: Model, likelihood: Likelihood | None, closure: Closure | None, origin: Origin
-) -> str:
-    """The page as text; sections for which there is nothing to show are left out."""
-    sections: dict[str, Section] = {}
-    if likelihood is not None:
-        sections["measurement"] = _measurement(likelihood)
-    if closure is not None:
-        sections["closure"] = Section("Closure", text=str(closure), figure=draw_closure(closure))
-    if model.summary is not None:
-        sections["grid"] = Section("The templates and their audit", text=str(model.summary.audit))
-        sections["inputs"] = Section(
-            "Observables in every template",
-            figure=draw_distributions(model.summary.distributions, model),
-        )
-    sections["training"] = Section(
-        "Training", text=repr(model), figure=draw_history(model), table=_options(model)
-    )
-    if len(model.grid.parameters) == 1:
-        sections["prior"] = Section(
-            "The implied prior q",
-            text=f"max |log q| = {model.implied_prior.max_log:.3g}; "
-            + (
-                "every posterior is divided by q"
-                if model.options.prior == "divide"
-                else "not divided by"
-            ),
-            figure=draw_prior(model),
-        )
-    sections["provenance"] = _provenance(model, origin)
-    names = ", ".join(model.grid.parameters)
-    warned = [f"{w.name}: {w.text}" for w in likelihood.maximum().warnings] if likelihood else []
-    return render_report(
-        f"gridless: {names} from {', '.join(model.observables)}",
-        f"A model trained on {len(model.grid)} templates of {model.grid.describe()}.",
-        sections,
-        notice="Warnings. " + " ".join(warned) if warned else "",
-    )
-
-
-def _measurement(likelihood: Likelihood) -> Section:
-    """The estimate with both uncertainties, and the curve or the contours."""
-    estimate = likelihood.maximum()
+def measurement(subject: Subject) -> Section | None:
+    """The estimate with its uncertainties, and the curve or the contours."""
+    likelihood, estimate = subject.likelihood, subject.estimate
+    if likelihood is None or estimate is None:
+        return None
     lines = [str(estimate)]
     for name in estimate.parameters:
-        low, high = likelihood.interval(0.95, name)
-        lines.append(f"  {name}: {low:.6g} to {high:.6g} at 95 %")
+        low, high = likelihood.interval(subject.level, name)
+        lines.append(f"  {name}: {low:.6g} to {high:.6g} at {subject.level:.0%}")
     if estimate.outside is not None:
         lines.append(f"  events outside of the simulation: {estimate.outside:.2%}")
     if len(estimate.parameters) == 1:
         figure = draw_likelihood(likelihood)
     else:
-        figure = draw_contours(likelihood, estimate.parameters[0], estimate.parameters[1])
+        first, second, *_ = estimate.parameters
+        figure = draw_contours(likelihood, first, second)
     return Section("The measurement", text="\n".join(lines), figure=figure)
 
 
+def closure(subject: Subject) -> Section | None:
+    """True and estimated values of the samples, and their pulls."""
+    table = subject.closure
+    if table is None:
+        return None
+    return Section("Closure", text=str(table), figure=draw_closure(table))
+
+
+def grid(subject: Subject) -> Section | None:
+    """The audit of the templates."""
+    summary = subject.model.summary
+    if summary is None:
+        return None
+    return Section("The templates and their audit", text=str(summary.audit))
+
+
+def inputs(subject: Subject) -> Section | None:
+    """The distribution of every observable in every template."""
+    model = subject.model
+    if model.summary is None:
+        return None
+    return Section("Observables in every template", figure=draw_distributions(model))
+
+
+def training(subject: Subject) -> Section:
+    """The model, its learning curve and its options."""
+    model = subject.model
+    return Section("Training", text=repr(model), figure=draw_history(model), table=_options(model))
+
+
 def _options(model: Model) -> list[list[str]]:
-    chosen = {"epochs": model.record.epochs, "batch": model.record.batch}
-    options = model.options.to_dict() | chosen | {"validation": model.record.validation}
-    options |= {"selection": model.query.selection, "weight": model.query.weight}
-    shown = {k: v for k, v in (options | {"where": model.record.where}).items() if v is not None}
-    return [["option", "value"], *([name, str(value)] for name, value in shown.items())]
+    """Every option of the fit; where the default is None, what it came to."""
+    record, query = model.record, model.query
+    chosen = {"epochs": record.epochs, "batch": record.batch, "validation": record.validation}
+    reading = {"selection": query.selection, "weight": query.weight, "where": record.where}
+    options = model.options.to_dict() | chosen | reading
+    rows = [[name, str(value)] for name, value in options.items() if value is not None]
+    return [["option", "value"], *rows]
 
 
-def _provenance(model: Model, origin: Origin) -> Section:
-    """What this page was made from, and with."""
+def prior(subject: Subject) -> Section | None:
+    """The implied prior, if there is one parameter to draw it over."""
+    model = subject.model
+    if len(model.grid.parameters) > 1:
+        return None
+    divided = model.options.prior == "divide"
+    use = "every posterior is divided by q" if divided else "posteriors are not divided by q"
+    text = f"max |log q| = {model.implied_prior.max_log:.3g}; {use}"
+    return Section("The implied prior q", text=text, figure=draw_prior(model))
+
+
+def provenance(subject: Subject) -> Section:
+    """Commands, versions and files from which the page was made."""
+    model = subject.model
     rows = [["what", "value"]]
-    rows.append(["this page", origin.command])
-    if model.record.command is not None:
-        rows.append(["the model", model.record.command])
-    for name, expression in model.query.observables.items():
-        rows.append([f"observable {name}", expression])
-    for name, ours in current_versions().items():
-        then = origin.versions.get(name, ours)
-        rows.append([name, ours if ours == then else f"{then} for the model, {ours} for this page"])
-    for file in (*origin.data, *model.files):
+    commands = {"this page": subject.command, "the model": model.record.command}
+    rows += [[name, command] for name, command in commands.items() if command is not None]
+    rows += [[f"observable {name}", text] for name, text in model.query.observables.items()]
+    then = model.record.versions
+    for name, now in current_versions().items():
+        old = then.get(name, now)
+        rows.append([name, now if now == old else f"{old} for the model, {now} for this page"])
+    for file in (*subject.data, *model.files):
         checksum = f", SHA-256 {file.checksum[:16]}..." if file.checksum else ""
         rows.append([file.source, f"{file.events:,} events{checksum}"])
     return Section("Versions, files and commands", table=rows)
 
 
-def draw_history(model: Model) -> Figure:
-    """Training and held-out cost after every epoch."""
-    with style():
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import MaxNLocator
-
-        figure = Figure(figsize=(5.2, 3.6))
-        axes = figure.subplots()
-        step = np.arange(1, len(model.record.history) + 1)
-        for label, color in (("training", BLUE), ("validation", ORANGE)):
-            values = [getattr(epoch, label) for epoch in model.record.history]
-            name = "held out" if label == "validation" else label
-            axes.plot(step, values, "o-", ms=3, color=color, label=name)
-        axes.set(xlabel="epoch (the last: Newton steps)", ylabel="cost per event")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        # The first epochs are off the scale of what is still to be gained.
-        tail = [
-            v for e in model.record.history[len(step) // 4 :] for v in (e.training, e.validation)
-        ]
-        margin = max(0.3 * (max(tail) - min(tail)), 1e-4)
-        axes.set_ylim(min(tail) - margin, max(tail) + margin)
-        axes.legend()
-        return figure
+# In the order of the page. A section that has nothing to show is None.
+SECTIONS: dict[str, Callable[[Subject], Section | None]] = {
+    "measurement": measurement,
+    "closure": closure,
+    "grid": grid,
+    "inputs": inputs,
+    "training": training,
+    "prior": prior,
+    "provenance": provenance,
+}
 
 
-def draw_prior(model: Model) -> Figure:
-    """q(theta) over the range, with the templates marked."""
-    with style():
-        from matplotlib.figure import Figure
+def write_report(
+    path: str | Path,
+    model: Model,
+    likelihood: Likelihood | None = None,
+    closure: Closure | None = None,
+    *,
+    level: float = 0.95,
+    command: str | None = None,
+    data: Sequence[FileRecord] = (),
+) -> Path:
+    """Write one self-contained HTML page about a model, a measurement and a closure test.
 
-        low, high = model.grid.bounds[0]
-        theta = np.linspace(low, high, 400)
-        figure = Figure(figsize=(5.2, 3.2))
-        axes = figure.subplots()
-        axes.axhline(1, color=GREY, lw=1)
-        axes.plot(theta, model.implied_prior(theta), color=BLUE)
-        at = model.grid.values[:, 0]
-        axes.plot(at, model.implied_prior(at), "o", ms=4, color=BLUE, label="templates")
-        reach = max(0.02, 1.3 * float(np.abs(model.implied_prior(theta) - 1).max()))
-        name = symbol(model.grid.parameters[0])
-        axes.set(xlabel=name, ylabel=f"q({name})", xlim=(low, high), ylim=(1 - reach, 1 + reach))
-        axes.legend()
-        return figure
+    Sections for which there is nothing to show are left out. Needs the extra `report`.
 
+    Parameters
+    ----------
+    path : str or Path
+        The page to write.
+    model : Model
+        The model; its audit, distributions, training and files are shown.
+    likelihood : Likelihood, optional
+        Of the observed events: adds the measurement.
+    closure : Closure, optional
+        Adds the table and the figure of the closure test.
+    level : float
+        Confidence level of the second interval.
+    command : str, optional
+        The command line that made the page, to be shown on it.
+    data : sequence of FileRecord, optional
+        The observed files, to be shown with their checksums.
 
-def draw_distributions(distributions: tuple[Distribution, ...], model: Model) -> Figure:
-    """Every observable in every template, coloured by the (first) parameter, and below each the
-    ratio to the mean of the templates, in which the differences show."""
-    with style():
-        from matplotlib import colormaps
-        from matplotlib.cm import ScalarMappable
-        from matplotlib.colors import Normalize
-        from matplotlib.figure import Figure
+    Returns
+    -------
+    Path
+        The page.
 
-        columns = min(3, len(distributions))
-        rows = -(-len(distributions) // columns)
-        figure = Figure(figsize=(3.4 * columns + 0.8, 3.6 * rows))
-        panels = figure.subplots(
-            2 * rows, columns, squeeze=False, sharex=False, height_ratios=(3, 2) * rows
-        )
-        values = model.grid.values[:, 0]
-        scale = Normalize(values.min(), values.max())
-        colors = [colormaps["viridis"](scale(value)) for value in values]
-        pairs = [
-            (panels[2 * r, c], panels[2 * r + 1, c]) for r in range(rows) for c in range(columns)
-        ]
-        for i, (top, bottom) in enumerate(pairs):
-            if i >= len(distributions):
-                top.set_axis_off()
-                bottom.set_axis_off()
-                continue
-            _draw_observable(top, bottom, distributions[i], colors)
-            if i % columns == 0:
-                top.set_ylabel("share of events")
-                bottom.set_ylabel("ratio\nto mean")
-        figure.align_ylabels()
-        bar = figure.colorbar(ScalarMappable(scale, "viridis"), ax=panels, shrink=0.9, aspect=40)
-        bar.set_label(symbol(model.grid.parameters[0]))
-        return figure
-
-
-def _draw_observable(top: Any, bottom: Any, one: Distribution, colors: list[Any]) -> None:
-    """One observable: the shares of events in bins and, in wider ones, their ratios to the mean."""
-    shares: Array = np.array(one.shares)
-    starts = np.arange(0, shares.shape[1], _MERGED)
-    wide = np.add.reduceat(shares, starts, axis=1)
-    mean = wide.mean(axis=0)
-    # In bins that are nearly empty a ratio is all fluctuation.
-    full = mean > 0.05 * mean.max()
-    ratio = np.where(full, wide / np.where(full, mean, 1), np.nan)
-    edges = [*np.array(one.edges)[starts], one.edges[-1]]
-    for share, part, color in zip(shares, ratio, colors, strict=True):
-        top.stairs(share, one.edges, color=color, lw=0.9)
-        bottom.stairs(part, edges, baseline=None, color=color, lw=0.9)
-    reach = 1.1 * float(np.nanmax(np.abs(ratio - 1)))
-    limits = one.edges[0], one.edges[-1]
-    top.set(yticks=[], ylim=(0, None), xlim=limits, xticklabels=[])
-    bottom.set(xlabel=symbol(one.observable), xlim=limits, ylim=(1 - reach, 1 + reach))
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable()
+    >>> model = gl.fit(example.templates(500, seed=1), hidden=3, epochs=2, replicas=4)
+    >>> likelihood = model.likelihood(example.sample(0.4, 1_000, seed=2))
+    >>> gl.write_report("report.html", model, likelihood).name
+    'report.html'
+    """
+    estimate = None if likelihood is None else likelihood.maximum()
+    subject = Subject(model, likelihood, estimate, closure, level, command, tuple(data))
+    made = {name: section(subject) for name, section in SECTIONS.items()}
+    warned = () if estimate is None else estimate.warnings
+    page = render_report(
+        f"gridless: {', '.join(model.grid.parameters)} from {', '.join(model.observables)}",
+        f"A model trained on {len(model.grid)} templates of {model.grid.describe()}.",
+        {name: section for name, section in made.items() if section is not None},
+        notices=[f"Warning: {one.name}: {one.text}" for one in warned],
+    )
+    target = Path(path)
+    write_whole(target, page.encode())
+    return target

@@ -2,19 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gridless.errors import InputError
 from gridless.likelihood.estimate import STAT, Estimate, correlation
+from gridless.likelihood.restrict import restricted
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Samples = Templates | Mapping[Any, Any] | Iterable[tuple[Any, Any]]
 
@@ -29,6 +27,10 @@ class Closure:
 
     truth: Array
     estimates: tuple[Estimate, ...]
+    level: float | None = None
+    """Confidence level of the intervals in `wider`."""
+    wider: Array | None = None
+    """(samples, parameters, 2): intervals at `level`."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -116,15 +118,14 @@ class Closure:
     def _plain(self, values: Array) -> Array:
         return values[:, 0] if len(self.parameters) == 1 else values
 
-    def figure(self) -> "Figure":
-        """Estimated against true theta with the pulls below, as a matplotlib figure."""
-        from gridless.report.figures import draw_closure
-
-        return draw_closure(self)
-
     def __str__(self) -> str:
         tables = [self._table(p) for p in range(len(self.parameters))]
         total = f"chi2/dof = {self.chi2:.1f}/{self.dof} = {self.chi2 / self.dof:.2f}"
+        if self.wider is not None:
+            inside = (self.wider[..., 0] <= self.truth) & (self.truth <= self.wider[..., 1])
+            total += (
+                f"\n{inside.sum()} of {inside.size} intervals at {self.level:.0%} contain the truth"
+            )
         if len(tables) == 1:
             return f"{tables[0]}, {total}"
         return "\n\n".join([*tables, total])
@@ -151,13 +152,63 @@ class Closure:
     def _repr_html_(self) -> str:
         return f"<pre>{self}</pre>"
 
+    def to_dict(self) -> dict[str, Any]:
+        """The table for machines, in what JSON can hold: what `--json` prints."""
+        return {
+            "parameters": list(self.parameters),
+            "true": self.truth.tolist(),
+            "estimates": [estimate.to_dict()["parameters"] for estimate in self.estimates],
+            "pull": self.pull.tolist(),
+            "slope": [slope for slope, _ in self.lines],
+            "chi2": self.chi2,
+            "dof": self.dof,
+            "level": self.level,
+            "intervals": None if self.wider is None else self.wider.tolist(),
+        }
 
-def closure(model: Model, samples: Samples, executor: Any = None) -> Closure:
+
+def closure(
+    model: Model,
+    samples: Samples,
+    executor: Any = None,
+    *,
+    constrain: Mapping[str, tuple[float, float]] | None = None,
+    fix: Mapping[str, float] | None = None,
+    level: float | None = None,
+) -> Closure:
     """Estimate theta of each sample and compare it with the truth.
 
-    `samples` are Templates, a mapping from the true theta to the events, or pairs of the two; with
-    several parameters the true theta is a tuple. Events may be a pair (events, weights). `executor`
-    says where to work: a `concurrent.futures.Executor` or a dask client; one task per sample.
+    Parameters
+    ----------
+    model : Model
+        The model to test.
+    samples : Templates, mapping or pairs
+        Events by their true theta, a number or, with several parameters, a tuple: templates, a
+        mapping from theta to events, or pairs of the two. Events are an array, a data frame, a
+        `Sample`, or a pair (events, weights).
+    executor : Executor or dask client, optional
+        Runs the tasks, one per sample; this process without one.
+    constrain : mapping from str to (float, float), optional
+        Value and error of Gaussian constraints on parameters, the same for every sample.
+    fix : mapping from str to float, optional
+        Parameters to hold at a value; they are left out of the table.
+    level : float, optional
+        Confidence level of further intervals, of which the table says how many contain the truth.
+
+    Returns
+    -------
+    Closure
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable()
+    >>> model = gl.fit(example.templates(2_000, seed=1), hidden=3, seed=1)
+    >>> samples = {theta: example.sample(theta, 1_000, seed=2) for theta in (0.3, 0.7)}
+    >>> table = gl.closure(model, samples)
+    >>> table.true, table.dof
+    (array([0.3, 0.7]), 2)
     """
     pairs = sample_pairs(samples)
     if len(pairs) < 2:
@@ -166,13 +217,27 @@ def closure(model: Model, samples: Samples, executor: Any = None) -> Closure:
         if true.shape != (len(model.grid.parameters),):
             names = ", ".join(model.grid.parameters)
             raise InputError(f"samples: a true value {true.tolist()}; give {names} of each sample")
-    tasks = [(model, x, weights) for _, x, weights in pairs]
-    estimates = tuple(run(_estimate, tasks, executor, "closure"))
-    return Closure(np.array([true for true, _, _ in pairs]), estimates)
+    tasks = [(model, x, weights, constrain, fix, level) for _, x, weights in pairs]
+    estimates, wider = zip(*run(_estimate, tasks, executor, "closure"), strict=True)
+    free = [p for p, name in enumerate(model.grid.parameters) if name not in (fix or {})]
+    truth = np.array([true[free] for true, _, _ in pairs])
+    return Closure(truth, estimates, level, None if level is None else np.array(wider))
 
 
-def _estimate(model: Model, x: Any, weights: Any) -> Estimate:
-    return model.likelihood(x, weights).maximum()
+def _estimate(
+    model: Model,
+    x: Any,
+    weights: Any,
+    constrain: Mapping[str, tuple[float, float]] | None,
+    fix: Mapping[str, float] | None,
+    level: float | None,
+) -> tuple[Estimate, list[tuple[float, float]]]:
+    """The estimate of one sample and, at a level, the interval of each parameter."""
+    likelihood = restricted(model.likelihood(x, weights), constrain, fix)
+    estimate = likelihood.maximum()
+    if level is None:
+        return estimate, []
+    return estimate, [likelihood.interval(level, name) for name in estimate.parameters]
 
 
 def sample_pairs(samples: Samples) -> list[tuple[Array, Any, Any]]:

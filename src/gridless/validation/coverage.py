@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gridless.errors import InputError
+from gridless.files.read import Sample
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import Array
@@ -143,7 +144,7 @@ def coverage(
     if toys < 2:
         raise InputError(f"toys: {toys}; give at least 2 pseudo-experiments")
     pairs = sample_pairs(samples)
-    size = events or max(1, min(len(x) for _, x, _ in pairs) // 10)
+    size = events or max(1, min(_size(x) for _, x, _ in pairs) // 10)
     numbers = range(first, first + toys)
     tasks = [
         (model, true, x, weights, numbers, size, (seed, i))
@@ -163,6 +164,11 @@ def coverage(
         size,
         model.grid.parameters,
     )
+
+
+def _size(x: Any) -> int:
+    """The number of events of a sample, an array or a data frame."""
+    return x.events if isinstance(x, Sample) else len(x)
 
 
 def _one_value(

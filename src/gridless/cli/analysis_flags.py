@@ -1,0 +1,68 @@
+"""An analysis from the command line: that of a YAML file, or one made of flags."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gridless.analysis import Analysis, load_analysis
+from gridless.errors import InputError
+
+OPENING = "(["
+CLOSING = ")]"
+
+
+def analysis_from_flags(
+    templates: str,
+    bounds: Sequence[tuple[str, float, float]],
+    observables: Sequence[str],
+    weight: str | None,
+    selection: str | None,
+) -> Analysis:
+    """What the analysis file says, or the flags do."""
+    if templates.endswith((".yaml", ".yml")):
+        for flag, given in (("--bounds", bounds), ("-x", observables), ("--selection", selection)):
+            if given:
+                raise InputError(f"{flag}: {templates} says it already; leave it out here")
+        analysis = load_analysis(Path(templates))
+        return analysis.model_copy(update={"weight": weight}) if weight else analysis
+    if not bounds:
+        raise InputError("--bounds: missing; give each parameter its own, --bounds mtop 165 180")
+    if not observables:
+        raise InputError("-x: missing; give columns or expressions, -x m_jjb,m_jj")
+    for name, low, high in bounds:
+        if not low < high:
+            raise InputError(f"--bounds: {low:g} to {high:g} for {name}; the low bound comes first")
+    return Analysis(
+        templates=templates,
+        parameters={name: (low, high) for name, low, high in bounds},
+        observables=named_expressions(observables),
+        weight=weight,
+        selection=selection,
+    )
+
+
+def named_expressions(texts: Sequence[str]) -> dict[str, str]:
+    """Observables of every `-x`: `m_jj`, `m_jjb / m_jj` or `ratio=m_jjb / m_jj`, by their names."""
+    found: dict[str, str] = {}
+    for text in (part for given in texts for part in split_at_commas(given)):
+        name, equals, expression = text.partition("=")
+        # `x == 1` and `x <= 1` are comparisons.
+        named = equals and name.strip().isidentifier() and not expression.startswith("=")
+        name, expression = (name.strip(), expression.strip()) if named else (text, text)
+        if name in found:
+            raise InputError(f"-x: {name} twice; give each observable once")
+        if not expression:
+            raise InputError(f"-x: {name}= has no expression; give -x {name}=expression")
+        found[name] = expression
+    return found
+
+
+def split_at_commas(text: str) -> list[str]:
+    """The parts between commas, but not at those inside brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in OPENING) - (character in CLOSING)
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]

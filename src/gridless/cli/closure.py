@@ -1,0 +1,73 @@
+"""`gridless closure`: estimates of samples whose parameters are known."""
+
+from pathlib import Path
+
+import click
+
+import gridless as gl
+from gridless.cli.options import (
+    as_json,
+    check_model_first,
+    executor_options,
+    likelihood_options,
+    model_file,
+    print_json,
+    where,
+)
+from gridless.errors import InputError
+
+
+@click.command()
+@model_file
+@click.argument("samples")
+@click.option(
+    "--weight", metavar="EXPRESSION", help="Weight of an event, if not that of the templates."
+)
+@where
+@likelihood_options
+@click.option("--toys", type=int, help="Pseudo-experiments per value, for the coverage.")
+@click.option("--events", type=int, help="Events per pseudo-experiment.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Fixes everything random.")
+@executor_options
+@as_json
+def closure(
+    model: Path,
+    samples: str,
+    weight: str | None,
+    where: str | None,
+    level: float | None,
+    constrain: dict[str, tuple[float, float]],
+    fix: dict[str, float],
+    toys: int | None,
+    events: int | None,
+    seed: int,
+    dask: str | None,
+    workers: int | None,
+    machine: bool,
+) -> None:
+    """Estimate samples whose parameters are known: pulls, slope, chi2/dof, coverage.
+
+    Example: gridless closure top.safetensors 'test_{mtop}.root:events' --toys 1000
+    """
+    check_model_first(model, [samples])
+    if toys is not None and toys < 2:
+        raise InputError(f"toys: {toys}; give at least 2 pseudo-experiments")
+    from gridless.parallel import cluster
+
+    trained = gl.load(model)
+    known = gl.read_samples(trained, samples, weight=weight, where=where)
+    with cluster(dask, workers) as executor:
+        table = gl.closure(trained, known, executor, constrain=constrain, fix=fix, level=level)
+        tested = None
+        if toys is not None:
+            tested = gl.coverage(trained, known, toys, events, seed, executor=executor)
+    if machine:
+        content = table.to_dict()
+        if tested is not None:
+            content["coverage"] = tested.covered.tolist()
+            content["pull_width"] = tested.pull_width.tolist()
+        print_json(content)
+        return
+    click.echo(str(table))
+    if tested is not None:
+        click.echo(f"\n{tested}")

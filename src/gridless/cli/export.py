@@ -1,0 +1,69 @@
+"""`gridless export`: the network and the likelihood for other programs."""
+
+from pathlib import Path
+
+import click
+
+import gridless as gl
+from gridless.cli.options import (
+    as_json,
+    check_model_first,
+    likelihood_options,
+    model_file,
+    output_file,
+    print_json,
+    weight,
+    where,
+)
+from gridless.errors import InputError
+
+
+@click.command()
+@model_file
+@click.argument("data", nargs=-1)
+@output_file("--onnx", "The network as an ONNX file.")
+@output_file("--curve", "The likelihood of DATA as JSON.")
+@output_file("--hepdata", "The likelihood of DATA as HEPData YAML.")
+@likelihood_options
+@weight
+@where
+@as_json
+def export(
+    model: Path,
+    data: tuple[str, ...],
+    onnx: Path | None,
+    curve: Path | None,
+    hepdata: Path | None,
+    level: float | None,
+    constrain: dict[str, tuple[float, float]],
+    fix: dict[str, float],
+    weight: str | None,
+    where: str | None,
+    machine: bool,
+) -> None:
+    """Write the network as ONNX, or the likelihood of DATA as JSON or HEPData YAML.
+
+    Example: gridless export top.safetensors --onnx top.onnx
+    """
+    wanted = [path for path in (onnx, curve, hepdata) if path is not None]
+    if not wanted:
+        raise InputError("export: nothing asked for; give --onnx, --curve or --hepdata")
+    if (curve or hepdata) and not data:
+        raise InputError("export: the likelihood needs observed events; give a data file")
+    check_model_first(model, data)
+    from gridless.likelihood.likelihood import LEVEL
+    from gridless.likelihood.restrict import restricted
+
+    trained = gl.load(model)
+    if onnx is not None:
+        gl.write_onnx(onnx, trained)
+    if curve or hepdata:
+        likelihood = gl.read_likelihood(trained, data, weight, where)
+        likelihood = restricted(likelihood, constrain, fix)
+        for path, kind in ((curve, "json"), (hepdata, "hepdata")):
+            if path is not None:
+                gl.write_curve(path, likelihood, kind, level=level or LEVEL)
+    if machine:
+        print_json({"written": [str(path) for path in wanted]})
+    else:
+        click.echo("written to " + ", ".join(str(path) for path in wanted))

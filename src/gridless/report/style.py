@@ -1,0 +1,91 @@
+"""The look of our figures, and saving them. Needs the extra `figures`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gridless.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# The colours of Okabe and Ito, which people with any kind of colour vision can tell apart.
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
+GREEN = "#009E73"
+RED = "#D55E00"
+GREY = "#666666"
+# Changes to mplhep's ATLAS style: font sizes for figures of one or two columns, and axes that end
+# at the data instead of at round numbers.
+_STYLE: dict[Any, Any] = {
+    "font.size": 11,
+    "axes.titlesize": 12,
+    "axes.labelsize": 13,
+    "axes.labelpad": 4,
+    "axes.autolimit_mode": "data",
+    "axes.xmargin": 0.05,
+    "xaxis.labellocation": "center",
+    "yaxis.labellocation": "center",
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
+    "ytick.major.size": 5,
+    "ytick.minor.size": 3,
+    "lines.linewidth": 1.5,
+    "legend.fontsize": 11,
+    "legend.borderpad": 0.5,
+    "savefig.dpi": 160,
+    "figure.constrained_layout.use": True,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Our look for everything drawn inside."""
+    try:
+        import matplotlib as mpl
+        import mplhep
+    except ModuleNotFoundError as error:
+        raise InputError(f"figures need {error.name}; pip install 'gridless[figures]'") from error
+    with mpl.rc_context(mplhep.style.ATLAS | _STYLE):
+        yield
+
+
+def symbol(name: str) -> str:
+    """A parameter's or observable's name as it is set in a figure: theta becomes a Greek letter."""
+    return r"$\theta$" if name == "theta" else name
+
+
+def save_figure(figure: Figure, path: str | Path) -> list[Path]:
+    """Write a figure as PDF and as PNG.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        What a `draw_` function gives.
+    path : str or Path
+        Where to; the ending is replaced by `.pdf` and `.png`. Folders are made.
+
+    Returns
+    -------
+    list of Path
+        The two files.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable()
+    >>> likelihood = example.likelihood(example.sample(0.4, 1_000, seed=1))
+    >>> [path.name for path in gl.save_figure(gl.draw_likelihood(likelihood), "figures/curve")]
+    ['curve.pdf', 'curve.png']
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    paths = [path.with_suffix(suffix) for suffix in (".pdf", ".png")]
+    with style():
+        for target in paths:
+            figure.savefig(target)
+    return paths
