@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
 from gridless.templates.grid import Grid
 
@@ -14,4 +15,4 @@ def parabola(best: float, width: float, bounds=(0.0, 1.0), events: int = 100) ->
     middle = (best - low) / (high - low)
     # (t - m)^2 in Chebyshev polynomials of 2t - 1.
     u = np.polynomial.chebyshev.poly2cheb([(0.5 - middle) ** 2, 0.5 - middle, 0.25])
-    return Likelihood(0.5 * unit**2 * u, grid, events)
+    return Likelihood([Channel(0.5 * unit**2 * u, grid, events)])

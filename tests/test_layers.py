@@ -28,7 +28,6 @@ EXCEPTIONS = {
     ("model/model.py", "training"),
     ("model/file.py", "training"),
     ("model/evaluation.py", "training"),
-    ("likelihood/likelihood.py", "model"),
 }
 
 

@@ -8,6 +8,7 @@ from scipy.stats import chi2
 import gridless as gl
 from gridless.examples import TwoParameters
 from gridless.likelihood import chebyshev
+from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
 from gridless.templates.grid import Grid
 
@@ -24,7 +25,7 @@ def quadratic(parameters=3):
     c = chebyshev.approximate(
         lambda t: 0.5 * np.einsum("ni,ij,nj->n", t - unit, MATRIX, t - unit), 1e-9, 3
     )
-    likelihood = Likelihood(c, Grid(np.zeros((0, 3)), BOUNDS, ("a", "b", "c")), 100)
+    likelihood = Likelihood([Channel(c, Grid(np.zeros((0, 3)), BOUNDS, ("a", "b", "c")), 100)])
     return likelihood if parameters == 3 else likelihood.fix(c=0.6)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import gamma, multivariate_normal, norm
 
 from gridless.likelihood import chebyshev
+from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid, grid
@@ -84,7 +85,7 @@ class Example(ABC):
             1e-10 * len(x),
             count,
         )
-        return Likelihood(c, bounds, len(x))
+        return Likelihood([Channel(c, bounds, len(x))])
 
 
 @dataclass(frozen=True)

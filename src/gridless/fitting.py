@@ -15,10 +15,10 @@ from gridless.density.basis import Basis, basis_kind
 from gridless.density.network import Network
 from gridless.distributed import find_device
 from gridless.errors import InputError
+from gridless.model.cells import make_cells
 from gridless.model.model import Model
 from gridless.model.prior import implied_prior
 from gridless.model.record import FitOptions, TrainingRecord
-from gridless.model.trust import make_cells
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 from gridless.templates.summary import files_of_all_ranks, summarise

@@ -7,6 +7,7 @@ import pytest
 from helpers import parabola
 
 from gridless.likelihood.likelihood import Likelihood
+from gridless.likelihood.sources import Replicas
 
 
 def test_prints_value_with_both_errors():
@@ -35,8 +36,8 @@ def test_both_uncertainties_are_shown():
     # Two replicas that pull the minimum to either side by 0.1.
     slope = 0.1 * (15 / 0.3) ** 2 / 15 / 2
     replicas = np.array([[0.0, slope], [0.0, -slope]]) / np.sqrt(2)
-    curves = replace(likelihood.curves, replicas=replicas)
-    estimate = Likelihood(curves, likelihood.grid, likelihood.events).maximum()
+    channel = replace(likelihood.channels[0], sources={"simulation": Replicas(replicas)})
+    estimate = Likelihood([channel]).maximum()
     assert estimate.simulation == pytest.approx(0.1)
     assert "172.43 +- 0.32 (0.30 stat, 0.10 simulation)" in str(estimate)
 

@@ -108,8 +108,11 @@ def test_it_adds_to_iminuits_costs():
 
 
 def test_what_does_not_add():
-    with pytest.raises(gl.InputError, match="do not add"):
-        parabola(0.5, 0.1) + parabola(0.5, 0.1, bounds=(0, 2))
+    with pytest.raises(gl.InputError, match="no value that both allow"):
+        parabola(0.5, 0.1) + parabola(2.5, 0.1, bounds=(2, 3))
+    constrained = parabola(0.5, 0.1).constrain("theta", 0.4, 0.1)
+    with pytest.raises(gl.InputError, match="add them first, then constrain the sum"):
+        constrained + constrained
 
 
 def test_bad_level():
@@ -128,10 +131,11 @@ def test_weights_of_one_change_nothing_and_of_two_do_not_shrink_the_error(model)
     assert twos.stat == pytest.approx(ones.stat, rel=1e-4)
 
 
-def test_weighted_and_unweighted_do_not_add(model):
-    x = TOY.sample(0.5, 10, seed=5)
-    weighted = model.likelihood(x, weights=np.ones(10))
-    with pytest.raises(gl.InputError, match="weighted"):
-        weighted + model.likelihood(x)
-    assert (weighted + weighted).events == 20
-    assert "20 events" in repr(weighted + weighted)
+def test_weighted_and_unweighted_events_add(model):
+    x = TOY.sample(0.5, 4000, seed=5)
+    halves = model.likelihood(x[:2000], weights=np.full(2000, 1.0)) + model.likelihood(x[2000:])
+    whole = model.likelihood(x)
+    assert halves.events == 4000
+    assert halves.maximum().value == pytest.approx(whole.maximum().value, abs=1e-6)
+    assert halves.maximum().stat == pytest.approx(whole.maximum().stat, rel=0.03)
+    assert halves.maximum().simulation == pytest.approx(whole.maximum().simulation, rel=1e-2)

@@ -6,14 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridless.likelihood import chebyshev, minimum
+from gridless.likelihood.curve import Curve
 
 
 def quadratic(best, matrix):
-    """(t - best) matrix (t - best) / 2 as coefficients."""
+    """(t - best) matrix (t - best) / 2 as a curve."""
     best, matrix = np.asarray(best), np.asarray(matrix)
-    return chebyshev.approximate(
+    c = chebyshev.approximate(
         lambda t: 0.5 * np.einsum("ni,ij,nj->n", t - best, matrix, t - best), 1e-9, len(best)
     )
+    return Curve(len(best), ((tuple(range(len(best))), c),))
+
+
+def of_number(function):
+    return lambda t: function(np.array([t]))
 
 
 MATRIX = np.array([[400.0, -150.0], [-150.0, 100.0]])
@@ -43,7 +49,7 @@ def test_no_covariance_without_a_minimum():
 def test_the_profile_has_the_larger_width():
     c = quadratic([0.5, 0.5], MATRIX)
     best = minimum.lowest(c)
-    function = minimum.profile(c, 0, best)
+    function = of_number(minimum.profile(c, [0], best))
     width = np.sqrt(np.linalg.inv(MATRIX)[0, 0])
     end, cut = minimum.crossing(function, 0.5, 0.5, 0.02)
     assert end == pytest.approx(0.5 + width, rel=1e-6)
@@ -57,7 +63,7 @@ def test_three_parameters_profile_two():
     c = quadratic([0.4, 0.5, 0.6], matrix)
     best = minimum.lowest(c)
     np.testing.assert_allclose(best, [0.4, 0.5, 0.6], atol=1e-7)
-    end, _ = minimum.crossing(minimum.profile(c, 0, best), 0.4, 0.5, -0.02)
+    end, _ = minimum.crossing(of_number(minimum.profile(c, [0], best)), 0.4, 0.5, -0.02)
     assert end == pytest.approx(0.4 - np.sqrt(np.linalg.inv(matrix)[0, 0]), rel=1e-5)
 
 

@@ -51,7 +51,7 @@ def export(
     if (curve or hepdata) and not data:
         raise InputError("export: the likelihood needs observed events; give a data file")
     check_model_first(model, data)
-    from gridless.likelihood.likelihood import LEVEL
+    from gridless.likelihood.intervals import LEVEL
     from gridless.likelihood.restrict import restricted
 
     trained = gl.load(model)

@@ -41,6 +41,8 @@ def coefficients(values: Array) -> Array:
 def evaluate(c: Array, t: Array) -> Array:
     """The polynomial at each of the points t (..., parameters)."""
     t = np.asarray(t, float)
+    if c.ndim == 0:
+        return np.full(t.shape[:-1], float(c))
     result: Array = c
     rows = t.reshape(-1, t.shape[-1])
     for p in range(rows.shape[1]):
@@ -56,6 +58,17 @@ def restrict(c: Array, axis: int, t: float) -> Array:
     return np.asarray(
         np.tensordot(chebyshev.chebvander(2 * t - 1, c.shape[axis] - 1), c, axes=(-1, axis))
     ).reshape(np.delete(c.shape, axis))
+
+
+def part(c: Array, axis: int, low: float, high: float) -> Array:
+    """Coefficients of the same polynomial on low <= t <= high of one parameter, as a new 0 to 1."""
+    size = c.shape[axis]
+    if size == 1:
+        return c
+    t = points(size)
+    there = chebyshev.chebvander(2 * (low + (high - low) * t) - 1, size - 1)
+    matrix = np.linalg.solve(chebyshev.chebvander(2 * t - 1, size - 1), there)
+    return np.moveaxis(np.tensordot(matrix, c, (1, axis)), 0, axis)
 
 
 def derivative(c: Array, axis: int = 0) -> Array:

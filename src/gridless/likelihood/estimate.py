@@ -40,6 +40,8 @@ class ParameterEstimate:
         Whether the value lies on a bound. It then has no uncertainty from simulation.
     stat_cut : tuple of bool
         Whether a bound cuts the low and the high end of `stat_interval`.
+    beyond : float
+        The uncertainty that `stat_interval` does not have: that from simulation.
     """
 
     name: str
@@ -49,6 +51,7 @@ class ParameterEstimate:
     bounds: tuple[float, float]
     at_bound: bool = False
     stat_cut: tuple[bool, bool] = (False, False)
+    beyond: float = 0.0
 
     @property
     def error(self) -> float:
@@ -73,15 +76,15 @@ class ParameterEstimate:
     @property
     def sides(self) -> tuple[float, float]:
         """The total uncertainty to the low and to the high side, where bounds do not cut it."""
-        other = self.simulation or 0.0
-        low, high = (math.hypot(end - self.value, other) for end in self.stat_interval)
+        low, high = (math.hypot(end - self.value, self.beyond) for end in self.stat_interval)
         return low, high
 
     @property
     def interval(self) -> tuple[float, float]:
         """(low, high) of the 68 percent interval with every uncertainty, cut at the bounds.
 
-        Each side is sqrt(s^2 + m^2), s that of `stat_interval` and m that from simulation.
+        Each side is sqrt(s^2 + m^2), s that of `stat_interval` and m what is beyond the
+        likelihood, such as the uncertainty from simulation.
         """
         low, high = self._ends
         return max(low, self.bounds[0]), min(high, self.bounds[1])
@@ -174,6 +177,8 @@ class Estimate:
         Number of observed events.
     p_value : float or None
         How well the events fit the simulation at the estimate; None where it is not known.
+    p_values : mapping from str to float
+        The same for every channel.
     outside : float or None
         Share of the events that lie outside of the simulation.
     warnings : tuple of EstimateWarning
@@ -201,6 +206,7 @@ class Estimate:
     covariances: Mapping[str, Array]
     events: int
     p_value: float | None = None
+    p_values: Mapping[str, float] = field(default_factory=dict)
     outside: float | None = None
     warnings: tuple[EstimateWarning, ...] = ()
     _by_name: Mapping[str, ParameterEstimate] = field(init=False, repr=False)
@@ -212,7 +218,7 @@ class Estimate:
 
     def __reduce__(self) -> Any:
         # A read-only view of a dict cannot be pickled.
-        rest = (self.events, self.p_value, self.outside, self.warnings)
+        rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings)
         return type(self), (self.results, dict(self.covariances), *rest)
 
     def __getitem__(self, parameter: str) -> ParameterEstimate:
@@ -300,7 +306,7 @@ class Estimate:
         -------
         dict
             `parameters` with one entry per name, `budget`, `correlation`, `events`, `valid`,
-            `p_value`, `outside`, `warnings`. What is not a number is None.
+            `p_value`, `p_values`, `outside`, `warnings`. What is not a number is None.
         """
         return {
             "parameters": {one.name: one.to_dict() for one in self.results},
@@ -312,6 +318,7 @@ class Estimate:
             "events": self.events,
             "valid": self.valid,
             "p_value": self.p_value,
+            "p_values": dict(self.p_values),
             "outside": self.outside,
             "warnings": [warning._asdict() for warning in self.warnings],
         }

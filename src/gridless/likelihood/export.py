@@ -10,8 +10,8 @@ import yaml
 
 from gridless.errors import InputError
 from gridless.files.write import write_whole
-from gridless.likelihood import minimum
-from gridless.likelihood.likelihood import LEVEL, Likelihood
+from gridless.likelihood.intervals import LEVEL
+from gridless.likelihood.likelihood import Likelihood
 from gridless.templates.arrays import Array
 
 POINTS = 201  # values of a parameter in a scan, both bounds included
@@ -37,7 +37,7 @@ def curve(likelihood: Likelihood, level: float = LEVEL) -> dict[str, Any]:
         "coefficients": likelihood.coefficients.tolist(),
         "convention": "-log L = sum c[k, l, ...] T_k(2 t_1 - 1) T_l(2 t_2 - 1) ..., "
         "t = (theta - low) / (high - low)",
-        "lowest": minimum.value(likelihood.coefficients, likelihood.grid.to_unit(estimate.values)),
+        "lowest": likelihood(*estimate.values),
         "profiles": profiles,
     }
 

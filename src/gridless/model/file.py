@@ -20,10 +20,10 @@ from gridless.density.basis import Basis, basis_kind
 from gridless.density.network import Network
 from gridless.errors import InputError
 from gridless.files.write import write_whole
+from gridless.likelihood.agreement import Cells
 from gridless.model.model import Model
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
-from gridless.model.trust import Cells
 from gridless.templates.grid import Grid
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary

@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +15,22 @@ from gridless.errors import GridlessWarning, InputError
 from gridless.files.expressions import names as names_in
 from gridless.files.read import ENTRY, Sample, read
 from gridless.likelihood import chebyshev
-from gridless.likelihood.likelihood import Curves, Likelihood
-from gridless.likelihood.warnings import EstimateWarning
+from gridless.likelihood import sources as sources_of
+from gridless.likelihood.agreement import Agreement, Cells
+from gridless.likelihood.channel import Channel
+from gridless.likelihood.estimate import SIMULATION
+from gridless.likelihood.likelihood import Likelihood
+from gridless.likelihood.warnings import EstimateWarning, model_warnings
+from gridless.model.cells import fill
 from gridless.model.evaluation import log_density, log_likelihood, outputs
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
-from gridless.model.trust import Cells, Trust
 from gridless.templates.arrays import Array, as_events, as_weights
 from gridless.templates.grid import Grid
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
 from gridless.training.simulation import Replicas
-
-# Units of log likelihood on held-out events below which nothing was learnt.
-_LEAST_GAIN = 3.0
-# Difference of log q between and at the templates beyond which components have collapsed.
-_COLLAPSED = 0.1
-# Largest |log q| that dividing by the implied prior corrects well.
-_LARGE_PRIOR = 0.5
 
 
 @dataclass(frozen=True)
@@ -102,11 +100,38 @@ class Model:
         c = -log_likelihood(self.network, table, weights)
         c = chebyshev.add(c, w.sum() * self.log_q)
         scores = None if weights is None else self._scores(table, w, c.shape)
-        changes = None
+        divide = self.options.prior == "divide"
+        sources = {}
         if self.replicas is not None:
-            divide = self.options.prior == "divide"
             changes = self.replicas.changes(self.network, table, w, divide)
-        return Likelihood(Curves(c, scores, changes), self.grid, len(table), self._trust(table, w))
+            sources[SIMULATION] = sources_of.Replicas(changes)
+        agreement = None
+        if self.cells is not None:
+            agreement = Agreement(self.cells, fill(self.cells, self.network, table, w))
+        channel = Channel(
+            c,
+            self.grid,
+            len(table),
+            scores=scores,
+            sources=sources,
+            agreement=agreement,
+            undivided=None if divide else w.sum() * self.implied_prior.log_q,
+            warnings=self.warnings,
+            model=self.identity,
+        )
+        return Likelihood([channel])
+
+    @cached_property
+    def identity(self) -> str:
+        """A checksum of what the model learnt: copies in other processes have the same."""
+        parts = [self.grid.bounds, self.implied_prior.log_q]
+        parts += [v.detach().cpu().numpy() for _, v in sorted(self.network.state_dict().items())]
+        if self.replicas is not None:
+            parts.append(self.replicas.log_q)
+        digest = sha256()
+        for part in parts:
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()
 
     def __reduce__(self) -> Any:
         # Pickled as its file, so that tasks in other processes get what `load` would give them.
@@ -120,43 +145,19 @@ class Model:
 
         save_model(self, Path(path))
 
-    def _trust(self, x: Array, weights: Array) -> Trust | None:
-        """What there is to say for and against trusting the likelihood of these events."""
-        if self.cells is None:
-            return None
-        filling = self.cells.fill(self.network, x, weights)
-        divided = self.options.prior == "divide"
-        log_q = None if divided else self.implied_prior.log_q
-        return Trust(self.cells, filling, log_q, self.warnings)
-
     @cached_property
     def warnings(self) -> tuple[EstimateWarning, ...]:
         """Reasons not to trust any estimate with this model."""
-        warnings = []
-        gain = self.record.gain
-        if gain is not None and gain < _LEAST_GAIN:
-            text = (
-                "the network tells no value of the parameters from another (held-out log "
-                f"likelihood {gain:+.1f}); add observables, or train longer"
-            )
-            warnings.append(EstimateWarning("no_information", text))
-        dip = self.implied_prior.between_templates()
-        if abs(dip) > _COLLAPSED:
-            text = (
-                f"log q between templates differs by {dip:+.2f} from log q at them: components "
-                "have collapsed onto templates; use fewer, or a larger floor of their width"
-            )
-            warnings.append(EstimateWarning("collapsed", text))
-        if self.options.prior == "divide" and self.implied_prior.max_log > _LARGE_PRIOR:
-            text = (
-                f"max |log q| = {self.implied_prior.max_log:.2f} is a large correction; "
-                'fit with objective="template", or train longer'
-            )
-            warnings.append(EstimateWarning("implied_prior", text))
-        return tuple(warnings)
+        prior, gain = self.implied_prior, self.record.gain
+        return model_warnings(
+            np.inf if gain is None else gain,
+            prior.between_templates(),
+            prior.max_log,
+            divided=self.options.prior == "divide",
+        )
 
     def _scores(self, x: Array, weights: Array, sizes: tuple[int, ...]) -> Array:
-        """Coefficients of sum_i w_i^2 s_i s_i^T, s_i = d log p(t | x_i) / dt: see `Curves`."""
+        """Coefficients of sum_i w_i^2 s_i s_i^T, s_i = d log p(t | x_i) / dt: see `Channel`."""
         # Squares of slopes need as many points as the likelihood, and no fewer than these.
         least = chebyshev.SIZES[len(sizes)][0]
         sizes = tuple(max(size, least) for size in sizes)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.likelihood.likelihood import LEVEL, check_level
+from gridless.likelihood.intervals import LEVEL, check_level
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import Array

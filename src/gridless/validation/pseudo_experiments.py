@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import chi2
 from torch import Tensor
 
 from gridless.distributed import own_threads
-from gridless.likelihood import chebyshev, many
-from gridless.likelihood.likelihood import LEVEL, Curves, Likelihood
+from gridless.likelihood import chebyshev
+from gridless.likelihood.channel import Channel
+from gridless.likelihood.intervals import LEVEL, chi2_quantile
+from gridless.likelihood.likelihood import Likelihood
+from gridless.likelihood.minimum import minima_of_curves
 from gridless.model.evaluation import event_polynomials, log_density, polynomial_basis
 from gridless.model.model import Model
 from gridless.templates.arrays import Array
@@ -51,9 +53,9 @@ def estimates(model: Model, draws: Draws, numbers: range) -> tuple[Array, Array]
     curves = np.concatenate(list(_likelihoods(model, draws, numbers)))
     grid = model.grid
     if len(grid.parameters) == 1:
-        best, ends = many.estimates(curves, 0.5 * float(chi2.ppf(LEVEL, 1)))
+        best, ends = minima_of_curves(curves, 0.5 * chi2_quantile(LEVEL, 1))
         return grid.from_unit(best[:, None]), grid.from_unit(ends[..., None])[:, None, :, 0]
-    found = [Likelihood(Curves(c), grid, draws.events).maximum() for c in curves]
+    found = [Likelihood([Channel(c, grid, draws.events)]).maximum() for c in curves]
     intervals = [[one.stat_interval for one in e.results] for e in found]
     return np.array([e.values for e in found]), np.array(intervals)
 

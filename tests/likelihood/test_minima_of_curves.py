@@ -6,8 +6,10 @@ from helpers import parabola
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridless.likelihood import chebyshev, many
+from gridless.likelihood import chebyshev
+from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
+from gridless.likelihood.minimum import minima_of_curves
 from gridless.templates.grid import Grid
 
 
@@ -15,7 +17,7 @@ from gridless.templates.grid import Grid
 def test_parabolas(rows):
     alone = [parabola(best, 10.0**width).maximum() for best, width in rows]
     curves = np.array([parabola(best, 10.0**width).coefficients for best, width in rows])
-    values, ends = many.estimates(curves, 0.5)
+    values, ends = minima_of_curves(curves, 0.5)
     np.testing.assert_allclose(values, [e.value for e in alone], atol=1e-9)
     np.testing.assert_allclose(ends, [e.interval for e in alone], atol=1e-7)
 
@@ -29,8 +31,8 @@ def test_curves_with_structure():
         for best, height, phase in random.uniform([0.1, 0, 0], [0.9, 3, 6], (50, 3))
     ]
     curves = np.array([chebyshev.coefficients(shape) for shape in shapes])
-    values, ends = many.estimates(curves, 0.5)
+    values, ends = minima_of_curves(curves, 0.5)
     for c, value, (low, high) in zip(curves, values, ends, strict=True):
-        alone = Likelihood(c, grid, 100).maximum()
+        alone = Likelihood([Channel(c, grid, 100)]).maximum()
         assert value == pytest.approx(alone.value, abs=1e-8)
         assert (low, high) == pytest.approx(alone.interval, abs=1e-5)

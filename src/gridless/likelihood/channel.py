@@ -1,0 +1,202 @@
+"""What the observed events of one model say: the part of a likelihood that one model gives."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gridless.errors import InputError
+from gridless.likelihood import chebyshev
+from gridless.likelihood.agreement import Agreement
+from gridless.likelihood.curve import Curve, add_series, ordered
+from gridless.likelihood.sources import Source
+from gridless.likelihood.warnings import EstimateWarning
+from gridless.templates.arrays import Array
+from gridless.templates.grid import Grid
+
+
+class Constraint(NamedTuple):
+    """What another measurement says of a parameter: a Gaussian of this value and error."""
+
+    parameter: str
+    value: float
+    error: float
+
+    @property
+    def source(self) -> str:
+        """Its name in the budget."""
+        return f"{self.parameter} (constraint)"
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """Events with a model of their own. Curves are Chebyshev coefficients on the box of the grid.
+
+    Attributes
+    ----------
+    total : array, one axis per parameter
+        Minus the log likelihood.
+    grid : Grid
+        Parameters and bounds, and where the templates are.
+    events : int
+        Number of events.
+    scores : array (parameters, parameters, ...), optional
+        For weighted events sum_i w_i^2 s_i s_i^T, s_i = d log p / dt.
+    sources : mapping from str to Source
+        Named sources of uncertainty, such as "simulation".
+    agreement : Agreement, optional
+        The events in the cells of the simulation.
+    undivided : array, optional
+        sum_i w_i log q of an implied prior that was not divided by.
+    warnings : tuple of EstimateWarning
+        Those that hold for every estimate with the model.
+    model : str
+        Identity of the model: channels of one model have the same simulation.
+    name : str
+        How estimates call the channel.
+    """
+
+    total: Array
+    grid: Grid
+    events: int
+    scores: Array | None = None
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    agreement: Agreement | None = None
+    undivided: Array | None = None
+    warnings: tuple[EstimateWarning, ...] = ()
+    model: str = ""
+    name: str = ""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return self.grid.parameters
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Channels with the same key are parts of one and add up to one."""
+        weighted = self.scores is not None
+        return self.name, self.model, self.parameters, self.grid.bounds.tobytes(), weighted
+
+    def __add__(self, other: "Channel") -> "Channel":
+        """The channel of both sets of events; of channels with the same key only."""
+        return replace(
+            self,
+            total=chebyshev.add(self.total, other.total),
+            events=self.events + other.events,
+            scores=_add(self.scores, other.scores),
+            sources={
+                n: s + other.sources[n] for n, s in self.sources.items() if n in other.sources
+            },
+            agreement=self.agreement + other.agreement
+            if self.agreement and other.agreement
+            else None,
+            undivided=_add(self.undivided, other.undivided),
+        )
+
+    def fix(self, parameter: str, theta: float) -> "Channel":
+        """The channel with a parameter held at theta; the same if it has no such parameter."""
+        if parameter not in self.parameters:
+            return self
+        grid, axis = self.grid, self.parameters.index(parameter)
+        low, high = grid.bounds[axis]
+        t = float((theta - low) / (high - low))
+        scores = self.scores
+        if scores is not None:
+            scores = np.delete(np.delete(scores, axis, 0), axis, 1)
+            scores = chebyshev.restrict(scores, axis + 2, t)
+        undivided = self.undivided
+        if undivided is not None:
+            undivided = chebyshev.restrict(undivided, axis, t)
+        return replace(
+            self,
+            total=chebyshev.restrict(self.total, axis, t),
+            grid=Grid(
+                np.delete(grid.values, axis, 1),
+                np.delete(grid.bounds, axis, 0),
+                tuple(name for name in grid.parameters if name != parameter),
+            ),
+            scores=scores,
+            sources={name: source.restrict(axis, t) for name, source in self.sources.items()},
+            agreement=self.agreement and self.agreement.restrict(axis, t),
+            undivided=undivided,
+        )
+
+
+class Place:
+    """Where the box of a channel lies in that of a sum of channels with more or other parameters.
+
+    `axes` are those of its parameters in the sum; t_own = offset + scale * t.
+    """
+
+    def __init__(self, channel: Channel, grid: Grid) -> None:
+        self.axes = [grid.parameters.index(name) for name in channel.parameters]
+        own = channel.grid
+        self.offset = (grid.bounds[self.axes, 0] - own.bounds[:, 0]) / own.range
+        self.scale = grid.range[self.axes] / own.range
+        self.parameters = len(grid.parameters)
+
+    def own(self, t: Array) -> Array:
+        """The point of the sum's box in that of the channel."""
+        return np.asarray(self.offset + self.scale * t[self.axes])
+
+    def slopes(self, slopes: Array) -> Array:
+        """Slopes (..., own parameters) as slopes (..., parameters) in the sum's box."""
+        wide = np.zeros((*slopes.shape[:-1], self.parameters))
+        wide[..., self.axes] = slopes * self.scale
+        return wide
+
+    def matrix(self, matrix: Array) -> Array:
+        """A matrix of products of slopes in the sum's box."""
+        wide = np.zeros((self.parameters, self.parameters))
+        wide[np.ix_(self.axes, self.axes)] = matrix * np.outer(self.scale, self.scale)
+        return wide
+
+    def series(self, c: Array) -> Array:
+        """Coefficients of the same function on the channel's share of the sum's box."""
+        for axis, (offset, scale) in enumerate(zip(self.offset, self.scale, strict=True)):
+            if offset != 0 or scale != 1:
+                c = chebyshev.part(c, axis, float(offset), float(offset + scale))
+        return c
+
+
+def common_grid(channels: Sequence[Channel]) -> Grid:
+    """Parameters of all channels by name, each between the bounds that all of them allow."""
+    bounds: dict[str, tuple[float, float]] = {}
+    for channel in channels:
+        for name, (low, high) in zip(channel.parameters, channel.grid.bounds.tolist(), strict=True):
+            least, most = bounds.get(name, (low, high))
+            bounds[name] = max(low, least), min(high, most)
+            if bounds[name][0] >= bounds[name][1]:
+                raise InputError(
+                    f"likelihoods of {name} in [{least:g}, {most:g}] and in [{low:g}, {high:g}] do "
+                    "not add: there is no value that both allow; give different parameters "
+                    "different names, or fit with bounds that overlap"
+                )
+    first = channels[0].grid
+    if tuple(bounds) == first.parameters and list(bounds.values()) == [
+        tuple(pair) for pair in first.bounds.tolist()
+    ]:
+        return first
+    return Grid(np.zeros((0, len(bounds))), np.array(list(bounds.values())), tuple(bounds))
+
+
+def make_curve(channels: Sequence[Channel], constraints: Sequence[Constraint], grid: Grid) -> Curve:
+    """The sum of all channels, and of (theta - value)^2 / 2 error^2 for each constraint."""
+    series = []
+    for channel in channels:
+        place = Place(channel, grid)
+        series.append(ordered(place.axes, place.series(channel.total)))
+    for constraint in constraints:
+        axis = grid.parameters.index(constraint.parameter)
+        low, size = grid.bounds[axis, 0], grid.range[axis]
+        offset = (constraint.value - low) / size
+        pull = size / constraint.error * (chebyshev.points(3) - offset)
+        series.append(((axis,), chebyshev.coefficients(0.5 * pull**2)))
+    return add_series(len(grid.parameters), series)
+
+
+def _add(a: Array | None, b: Array | None) -> Array | None:
+    """The sum of two stacks of polynomials of equal number; None where either is."""
+    return None if a is None or b is None else chebyshev.add(a, b)

@@ -1,0 +1,238 @@
+"""From a likelihood to its estimate: the budget of uncertainties, p-values and warnings."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gridless.likelihood import minimum, warnings
+from gridless.likelihood.agreement import p_value
+from gridless.likelihood.channel import Place
+from gridless.likelihood.curve import Curve
+from gridless.likelihood.estimate import STAT, Estimate, ParameterEstimate
+from gridless.likelihood.warnings import EstimateWarning
+from gridless.templates.arrays import Array
+
+if TYPE_CHECKING:
+    from gridless.likelihood.likelihood import Likelihood
+
+Covariances = dict[str, Array]
+
+
+def make_estimate(likelihood: "Likelihood", best: Array, level: float) -> Estimate:
+    """The estimate at the minimum `best`, in units of the range, with intervals at `level`."""
+    grid = likelihood.grid
+    inside = inside_covariances(likelihood, best)
+    beyond = beyond_covariances(likelihood, best)
+    shares = _shares(likelihood, best)
+    pinned = minimum.at_bound(best)
+    values = grid.from_unit(best)
+    results = []
+    for p, name in enumerate(grid.parameters):
+        ends, cut = likelihood.unit_interval(p, level)
+        low, high = (grid.bounds[p, 0] + ends * grid.range[p]).tolist()
+        half = 0.5 * (high - low)
+        budget = {source: half * float(share[p]) for source, share in shares.items()}
+        others = {} if pinned[p] else beyond
+        for source, matrix in others.items():
+            budget[source] = float(np.sqrt(matrix[p, p]) * grid.range[p])
+        bottom, top = grid.bounds[p].tolist()
+        results.append(
+            ParameterEstimate(
+                name=name,
+                value=float(values[p]),
+                stat_interval=(low, high),
+                budget=budget,
+                bounds=(bottom, top),
+                at_bound=bool(pinned[p]),
+                stat_cut=(bool(cut[0]), bool(cut[1])),
+                beyond=float(np.sqrt(sum(budget[source] ** 2 for source in others))),
+            )
+        )
+    scale = np.outer(grid.range, grid.range)
+    p_values, together = _p_values(likelihood, best)
+    filled = [c.agreement.filling for c in likelihood.channels if c.agreement is not None]
+    looked_at = sum(filling.events for filling in filled)
+    return Estimate(
+        tuple(results),
+        {name: matrix * scale for name, matrix in (inside | beyond).items()},
+        likelihood.events,
+        p_value=together,
+        p_values=p_values,
+        outside=sum(filling.outside for filling in filled) / looked_at if looked_at else None,
+        warnings=_warnings(likelihood, best, results, p_values, together),
+    )
+
+
+def inside_covariances(likelihood: "Likelihood", best: Array) -> Covariances:
+    """Covariances of the minimum, in units of the range, from what is in the likelihood: the events
+    and each constraint."""
+    inverse = minimum.covariance(likelihood.curve, best)
+    slopes = _slope_covariances(likelihood, best)
+    if len(slopes) == 1 and not _weighted(likelihood):
+        return {STAT: inverse}  # H^-1 H H^-1
+    return {name: inverse @ matrix @ inverse for name, matrix in slopes.items()}
+
+
+def _slope_covariances(likelihood: "Likelihood", best: Array) -> Covariances:
+    """The covariance of the slope of the likelihood at its minimum from the events and from each
+    constraint.
+
+    Events without weights give H, their second derivatives; those with weights the sum of
+    w_i^2 s_i s_i^T. A constraint gives 1 / error^2.
+    """
+    grid = likelihood.grid
+    count = len(best)
+    found: Covariances = {STAT: np.zeros((count, count))}
+    for constraint in likelihood.constraints:
+        axis = grid.parameters.index(constraint.parameter)
+        matrix = found.setdefault(constraint.source, np.zeros((count, count)))
+        matrix[axis, axis] += (grid.range[axis] / constraint.error) ** 2
+    if not _weighted(likelihood):
+        found[STAT] = likelihood.curve.hessian(best) - sum(
+            matrix for name, matrix in found.items() if name != STAT
+        )
+        return found
+    for channel in likelihood.channels:
+        place = Place(channel, grid)
+        t, axes = place.own(best), tuple(range(len(channel.parameters)))
+        if channel.scores is None:
+            matrix = Curve(len(axes), ((axes, channel.total),)).hessian(t)
+        else:
+            rows = [[Curve(len(axes), ((axes, c),)).value(t) for c in r] for r in channel.scores]
+            matrix = np.array(rows)
+        found[STAT] = found[STAT] + place.matrix(matrix)
+    return found
+
+
+def _shares(likelihood: "Likelihood", best: Array) -> Covariances:
+    """Of each parameter the share of the events and of each constraint in the error of the
+    likelihood; their squares sum to 1."""
+    slopes = _slope_covariances(likelihood, best)
+    count = len(best)
+    if len(slopes) == 1:
+        return {STAT: np.ones(count)}
+    response = minimum.response(likelihood.curve, best)
+    if response is None:
+        variances = {name: np.zeros(count) for name in slopes}
+    else:
+        variances = {
+            name: np.diag(response @ matrix @ response).clip(min=0)
+            for name, matrix in slopes.items()
+        }
+    total = np.sum(list(variances.values()), axis=0)
+    # A parameter at a bound does not move: what there is to say is statistical.
+    moves = total > 0
+    variances[STAT] = np.where(moves, variances[STAT], 1.0)
+    return {
+        name: np.sqrt(variance / np.where(moves, total, 1.0))
+        for name, variance in variances.items()
+    }
+
+
+def beyond_covariances(likelihood: "Likelihood", best: Array) -> Covariances:
+    """Covariances of the sources beyond the likelihood, by name.
+
+    What moves parts of one model moves them together: their slopes add, change by change. Different
+    models are independent: their covariances add.
+    """
+    response = minimum.response(likelihood.curve, best)
+    if response is None:
+        return {}
+    found: Covariances = {}
+    slopes: dict[tuple[str, str], Array] = {}
+    sources = {}
+    for channel in likelihood.channels:
+        place = Place(channel, likelihood.grid)
+        for name, source in channel.sources.items():
+            key = name, channel.model
+            sources[key] = source
+            slopes[key] = slopes.get(key, 0.0) + place.slopes(source.slopes(place.own(best)))
+    for (name, model), source in sources.items():
+        matrix = source.covariance(slopes[name, model] @ response)
+        found[name] = found.get(name, 0.0) + matrix
+    return found
+
+
+def _weighted(likelihood: "Likelihood") -> bool:
+    """Whether any events have weights."""
+    return any(channel.scores is not None for channel in likelihood.channels)
+
+
+def _labels(likelihood: "Likelihood") -> list[str]:
+    """A different name for every channel."""
+    labels: list[str] = []
+    for number, channel in enumerate(likelihood.channels, start=1):
+        label = channel.name or f"channel {number}"
+        labels.append(f"{label} ({number})" if label in labels else label)
+    return labels
+
+
+def _p_values(likelihood: "Likelihood", best: Array) -> tuple[dict[str, float], float | None]:
+    """The p-value of every channel, and that of all: chi2 and degrees of freedom add."""
+    each, chi2, dof = {}, 0.0, 0
+    for label, channel in zip(_labels(likelihood), likelihood.channels, strict=True):
+        if channel.agreement is not None:
+            found = channel.agreement.chi2(Place(channel, likelihood.grid).own(best))
+            # The fitted parameters take away one degree of freedom each, nearly.
+            each[label] = p_value(found, channel.agreement.dof - len(channel.parameters))
+            chi2 += found
+            dof += channel.agreement.dof
+    return each, p_value(chi2, dof - len(best)) if each else None
+
+
+def _warnings(
+    likelihood: "Likelihood",
+    best: Array,
+    results: list[ParameterEstimate],
+    p_values: dict[str, float],
+    together: float | None,
+) -> tuple[EstimateWarning, ...]:
+    """Every reason that speaks against the estimate, each once."""
+    found: list[EstimateWarning] = []
+    for one in results:
+        found += warnings.bound_warnings(one.name, one.value, one.bounds, one.cut, one.stat)
+    labels, several = _labels(likelihood), len(likelihood.channels) > 1
+    values = likelihood.grid.from_unit(best)
+    each: list[EstimateWarning] = []
+    for label, channel in zip(labels, likelihood.channels, strict=True):
+        own = warnings.extrapolation_warnings(
+            values[Place(channel, likelihood.grid).axes], channel.grid
+        )
+        own += channel.warnings
+        if channel.agreement is not None:
+            filling = channel.agreement.filling
+            own += warnings.outside_warnings(filling.outside, filling.events)
+            own += warnings.fit_warnings(p_values[label])
+        each += [w._replace(text=f"{label}: {w.text}") if several else w for w in own]
+    found += each
+    if together is not None and not any(w.name == "bad_fit" for w in each):
+        found += warnings.fit_warnings(together)
+    found += _prior_warnings(likelihood, best, results)
+    for source in sorted({name for c in likelihood.channels for name in c.sources}):
+        # A channel without a model is exact.
+        without = [
+            label
+            for label, channel in zip(labels, likelihood.channels, strict=True)
+            if channel.model and source not in channel.sources
+        ]
+        found += warnings.source_warnings(source, without)
+    return tuple(dict.fromkeys(found))
+
+
+def _prior_warnings(
+    likelihood: "Likelihood", best: Array, results: list[ParameterEstimate]
+) -> list[EstimateWarning]:
+    """Whether implied priors that were not divided by move the estimate."""
+    channels = [c for c in likelihood.channels if c.undivided is not None]
+    if not channels:
+        return []
+    slope = np.zeros(len(best))
+    for channel in channels:
+        assert channel.undivided is not None
+        place, axes = Place(channel, likelihood.grid), tuple(range(len(channel.parameters)))
+        curve = Curve(len(axes), ((axes, channel.undivided),))
+        slope += place.slopes(curve.gradient(place.own(best)))
+    halves = [0.5 * (one.stat_interval[1] - one.stat_interval[0]) for one in results]
+    errors = halves / likelihood.grid.range
+    shifts = np.abs(likelihood.unit_covariance @ slope / errors)
+    return warnings.prior_warnings(likelihood.parameters, shifts)
