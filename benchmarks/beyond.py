@@ -139,7 +139,7 @@ def small(first: int) -> None:
         table = gl.closure(
             model, [(t, example.sample(t, 20_000, 100 * seed + i)) for i, t in enumerate(values)]
         )
-        slopes.append(table.line[0])
+        slopes.append(table.slope)
         both.append(table.pull)
         errors = np.array([estimate.stat for estimate in table.estimates])
         statistical.append((table.value - table.true) / errors)

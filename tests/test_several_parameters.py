@@ -126,7 +126,10 @@ def test_a_fit_of_two_parameters(model, tmp_path):
 def test_closure_of_two_parameters(model):
     points = [(0.3, 0.3), (0.7, 0.5), (0.5, 0.7)]
     table = gl.closure(model, {p: TOY.sample(p, 5_000, seed=i) for i, p in enumerate(points)})
-    assert table.value.shape == table.pull.shape == (3, 2)
+    assert table["t2"].true.tolist() == [0.3, 0.5, 0.7]
+    assert table["t1"].value.shape == table["t2"].pull.shape == (3,)
+    with pytest.raises(gl.InputError, match=r"say which: closure\['t1'\].pull"):
+        _ = table.pull
     assert table.dof == 6
     assert "true t1" in str(table)
     assert "true t2" in str(table)

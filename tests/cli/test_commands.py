@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -145,6 +146,23 @@ def test_closure_with_coverage(folder):
     )
     assert np.shape(found["coverage"]) == (10, 1)
     assert 0.4 < np.mean(found["coverage"]) < 0.95
+
+
+def test_the_closure_is_printed_also_where_there_can_be_no_pseudo_experiments(folder):
+    closure = ["closure", folder / "m.safetensors", folder / "t_{mass}.root:events"]
+    flags = ["--weight", "v - 0.6", "--toys", "20"]
+    result = run(*closure, *flags)
+    assert result.exit_code == 2
+    assert "chi2/dof" in result.output
+    assert "negative weight, which cannot be drawn" in result.output
+    assert json.loads(run(*closure, *flags, "--json").stdout)["dof"] > 0
+
+
+def test_closure_of_one_sample(folder, tmp_path):
+    shutil.copy(folder / "t_0.35.root", tmp_path / "test_0.35.root")
+    samples = tmp_path / "test_{mass}.root:events"
+    found = json.loads(run("closure", folder / "m.safetensors", samples, "--json").output)
+    assert found["true"] == [[0.35]]
 
 
 def test_report_is_one_page(folder, tmp_path):

@@ -19,7 +19,7 @@ from gridless.examples import OneObservable
 from gridless.files.read import pieces, stream
 from gridless.model import stream as streaming
 from gridless.model.file import model_bytes
-from gridless.parallel import cluster
+from gridless.parallel import cluster, run
 from gridless.templates.query import Query
 
 TOY = OneObservable()
@@ -161,6 +161,34 @@ def test_a_pickled_model_is_its_file(model):
     np.testing.assert_array_equal(
         again.likelihood(x).coefficients, model.likelihood(x).coefficients
     )
+
+
+def refuse():
+    raise gl.InputError("file: not good; give another")
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_dead_worker_process_is_named():
+    with (
+        ProcessPoolExecutor(1, get_context("spawn")) as processes,
+        pytest.raises(gl.InputError, match="a worker process died during its task"),
+    ):
+        run(die, [()], processes, "test")
+
+
+@pytest.mark.slow
+def test_dask_repeats_no_mistake_of_the_user_and_names_a_worker_that_dies(capfd):
+    import dask
+
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), cluster(None, 1) as client:
+        with pytest.raises(gl.InputError, match="file: not good"):
+            run(refuse, [()], client, "test")
+        assert "Traceback" not in capfd.readouterr().err
+        with pytest.raises(gl.InputError, match="a worker process died during its task"):
+            run(die, [()], client, "test")
 
 
 def test_cluster_mistakes():

@@ -4,19 +4,18 @@ import sys
 
 import numpy as np
 import pytest
-from helpers import parabola
+from helpers import closure_of, parabola
 
 import gridless as gl
 from gridless.examples import OneObservable
 from gridless.report.figures import draw_closure, draw_likelihood
 from gridless.report.style import save_figure, symbol
-from gridless.validation.closure import Closure
 
 
 @pytest.fixture
 def table():
     true = np.linspace(0.1, 0.9, 5)
-    return Closure(true[:, None], tuple(parabola(t + 0.004, 0.01).maximum() for t in true))
+    return closure_of(true + 0.004, true)
 
 
 def test_closure_figure(table, tmp_path):
@@ -36,7 +35,10 @@ def test_closure_shows_both_uncertainties(model, table):
     outer, inner = (c.lines[2][0].get_segments() for c in draw_closure(closure).axes[0].containers)
     longer = [np.ptp(a[:, 1]) - np.ptp(b[:, 1]) for a, b in zip(outer, inner, strict=True)]
     assert min(longer) > 0
-    np.testing.assert_allclose([np.ptp(b[:, 1]) for b in inner], np.ptp(closure.interval, axis=1))
+    np.testing.assert_allclose(
+        [np.ptp(b[:, 1]) for b in inner],
+        np.ptp([e.results[0].stat_interval for e in closure.estimates], axis=1),
+    )
     # Without replicas there is no uncertainty from simulation to show.
     assert len(draw_closure(table).axes[0].containers) == 1
 

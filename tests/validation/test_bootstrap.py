@@ -26,7 +26,11 @@ def test_its_error_is_that_of_the_likelihood(good):
     low, high = found.interval()[0]
     assert (high - low) / 2 == pytest.approx(estimate.stat, rel=0.1)
     assert found.covariance.shape == (1, 1)
-    assert "2,000 bootstraps of the observed events" in str(found)
+    assert "2,000 bootstraps of the observed events" in repr(found)
+    assert "<table>" in found._repr_html_()
+    assert found.to_dict()["error"] == found.error.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        found.values[0] = 0
 
 
 def test_weights_of_either_sign(good):

@@ -7,6 +7,7 @@ import pytest
 
 import gridless as gl
 from gridless.examples import OneObservable, TwoParameters
+from gridless.validation import coverage as coverage_module
 
 TOY = OneObservable()
 
@@ -32,8 +33,15 @@ def test_weights_are_the_chance_to_be_drawn(good):
     weights = np.repeat([0.0, 1.0], 5_000)
     found = gl.coverage(good, [(0.7, (x, weights))], toys=50, events=200)
     assert abs(found.pull_mean[0, 0]) < 0.6
-    with pytest.raises(gl.InputError, match="negative"):
-        gl.coverage(good, [(0.7, (x, weights - 0.5))], toys=5)
+
+
+def test_negative_weights_are_refused_before_any_work(good, monkeypatch):
+    x = TOY.sample(0.7, 100, seed=2)
+    monkeypatch.setattr(coverage_module, "run", None)
+    with pytest.raises(
+        gl.InputError, match=r"theta = 0.7 has events of negative weight.*--weight 1"
+    ):
+        gl.coverage(good, {0.3: x, 0.7: (x, np.linspace(-1, 5, 100))}, toys=5)
 
 
 def test_one_toy_is_too_few(good):
@@ -50,7 +58,7 @@ def test_results_add_up_and_go_on(good):
     assert total.toys == 250
     for name in ("covered", "bias", "pull_mean", "pull_width", "error", "bias_error"):
         np.testing.assert_allclose(getattr(total, name), getattr(whole, name), rtol=1e-9)
-    again = gl.Coverage.from_dict(json.loads(json.dumps(whole.as_dict())))
+    again = gl.Coverage.from_dict(json.loads(json.dumps(whole.to_dict())))
     np.testing.assert_array_equal(again.covered, whole.covered)
     assert str(again) == str(whole)
     with pytest.raises(gl.InputError, match="does not add"):

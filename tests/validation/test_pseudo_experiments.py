@@ -28,8 +28,8 @@ def test_experiments_that_share_random_numbers_are_as_good_as_independent(monkey
         sums = sums_of(f, events, seed, range(2_000))[0][:, 0]
         assert np.mean(sums**2) == pytest.approx(expected, rel=0.2)
         # Row g of the eight batches that share numbers, against one another.
-        groups = sums.reshape(-1, resampling.TURNS, 10)
-        shared = np.mean(groups.sum(1) ** 2) / resampling.TURNS
+        groups = sums.reshape(-1, resampling.SHARED_BATCHES, 10)
+        shared = np.mean(groups.sum(1) ** 2) / resampling.SHARED_BATCHES
         assert shared == pytest.approx(expected, rel=0.5)
         means.append(sums.mean())
     assert np.std(means) == pytest.approx((expected / 2_000) ** 0.5, rel=0.35)

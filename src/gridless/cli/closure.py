@@ -58,16 +58,16 @@ def closure(
     known = gl.read_samples(trained, samples, weight=weight, where=where)
     with cluster(dask, workers) as executor:
         table = gl.closure(trained, known, executor, constrain=constrain, fix=fix, level=level)
-        tested = None
-        if toys is not None:
-            tested = gl.coverage(trained, known, toys, events, seed, executor=executor)
-    if machine:
         content = table.to_dict()
-        if tested is not None:
-            content["coverage"] = tested.covered.tolist()
-            content["pull_width"] = tested.pull_width.tolist()
-        print_json(content)
-        return
-    click.echo(str(table))
-    if tested is not None:
-        click.echo(f"\n{tested}")
+        if not machine:
+            click.echo(str(table))
+        try:
+            if toys is not None:
+                tested = gl.coverage(trained, known, toys, events, seed, executor=executor)
+                content |= {name: tested.to_dict()[name] for name in ("coverage", "pull_width")}
+                if not machine:
+                    click.echo(f"\n{tested}")
+        finally:
+            # Also if there can be no pseudo-experiments: the closure is made.
+            if machine:
+                print_json(content)

@@ -226,7 +226,7 @@ def _response(
     work: Workspace, example: Example, model: Model, paper: str
 ) -> tuple[Closure, Statement]:
     table = closure(model, _test_set(work, example, 0))
-    slope, _ = table.line
+    slope = table.slope or np.nan  # none where all samples are at a bound
     ratio = table.chi2 / table.dof
     # The spread of chi2/dof for one set of n samples is sqrt(2 / n).
     limit = 3 * np.sqrt(2 / table.dof)
@@ -304,13 +304,12 @@ def fig10(work: Workspace) -> Section:
 
 
 def _closure_numbers(table: Closure) -> dict[str, Any]:
-    slope, intercept = table.line
     return {
         "true": table.true.tolist(),
         "value": table.value.tolist(),
-        "interval": table.interval.tolist(),
-        "slope": slope,
-        "intercept": intercept,
+        "interval": [list(e.results[0].stat_interval) for e in table.estimates],
+        "slope": table.slope,
+        "intercept": table.intercept,
         "chi2/dof": table.chi2 / table.dof,
     }
 

@@ -45,34 +45,31 @@ def draw_closure(closure: Closure) -> Figure:
         count = len(closure.parameters)
         figure = Figure(figsize=(5.2 * count, 5.6))
         panels = figure.subplots(2, count, sharex="col", height_ratios=(3, 1), squeeze=False)
-        shape = (len(closure.truth), count)
-        values, pulls = closure.value.reshape(shape), closure.pull.reshape(shape)
-        intervals = closure.interval.reshape(*shape, 2)
         total = f"$\\chi^2$/dof = {closure.chi2:.1f} / {closure.dof}"
         for p, (top, bottom) in enumerate(panels.T):
-            name, true = symbol(closure.parameters[p]), closure.truth[:, p]
-            ends = np.array(closure.estimates[0].results[p].bounds)
-            errors = np.abs(intervals[:, p].T - values[:, p])
+            one = closure[closure.parameters[p]]
+            name, true, value = symbol(one.name), one.true, one.value
+            results = [estimate[one.name] for estimate in closure.estimates]
+            ends = np.array(results[0].bounds)
+            errors = np.abs(np.array([r.stat_interval for r in results]).T - value)
             top.plot(ends, ends, color=GREY, lw=1, label="estimated = true")
             label = None
-            simulation = [e.results[p].simulation for e in closure.estimates]
-            if any(s is not None for s in simulation):
-                both = np.hypot(errors, [s or 0.0 for s in simulation])
-                top.errorbar(true, values[:, p], both, fmt="none", color=BLUE, lw=0.8)
+            if np.isfinite(one.simulation).any():
+                both = np.hypot(errors, np.nan_to_num(one.simulation))
+                top.errorbar(true, value, both, fmt="none", color=BLUE, lw=0.8)
                 label = "inner bars: statistical"
-            top.errorbar(
-                true, values[:, p], errors, fmt="o", ms=4, color=BLUE, capsize=2, label=label
-            )
-            text = f"slope {closure.lines[p][0]:.3f}" + (f"\n{total}" if p == 0 else "")
-            top.text(0.05, 0.93, text, transform=top.transAxes, va="top")
+            top.errorbar(true, value, errors, fmt="o", ms=4, color=BLUE, capsize=2, label=label)
+            lines = [] if one.slope is None else [f"slope {one.slope:.3f}"]
+            lines += [total] if p == 0 else []
+            top.text(0.05, 0.93, "\n".join(lines), transform=top.transAxes, va="top")
             # A little room, or a point on a bound would be cut in half.
             room = 0.02 * (ends[1] - ends[0]) * np.array([-1, 1])
             top.set(ylabel=f"estimated {name}", xlim=ends + room, ylim=ends + room)
             top.legend(loc="lower right")
             bottom.axhspan(-1, 1, color=GREY, alpha=0.2, lw=0)
             bottom.axhline(0, color=GREY, lw=1)
-            bottom.plot(true, pulls[:, p], "o", ms=4, color=BLUE)
-            reach = max(3.5, 1.15 * float(np.abs(pulls[:, p]).max()))
+            bottom.plot(true, one.pull, "o", ms=4, color=BLUE)
+            reach = max(3.5, 1.15 * float(np.abs(one.pull[one.usable]).max(initial=0)))
             bottom.set(xlabel=f"true {name}", ylabel="pull", ylim=(-reach, reach))
         figure.align_ylabels()
         return figure

@@ -1,170 +1,327 @@
 """Closure: estimating samples whose theta is known, on and between the templates."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gridless.errors import InputError
-from gridless.likelihood.estimate import STAT, Estimate, correlation
+from gridless.likelihood import printing
+from gridless.likelihood.estimate import STAT, Estimate, correlation, read_only
+from gridless.likelihood.intervals import check_level
 from gridless.likelihood.restrict import restricted
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import Array
-from gridless.templates.templates import Templates
+from gridless.validation.samples import Samples, known_samples
 
-Samples = Templates | Mapping[Any, Any] | Iterable[tuple[Any, Any]]
+Flags = NDArray[np.bool_]
+Intervals = tuple[tuple[float, float], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class ParameterClosure:
+    """The closure of one parameter: `closure["mtop"]`. Arrays have one entry per sample.
+
+    Attributes
+    ----------
+    name : str
+        The parameter.
+    true, value : array (samples,)
+        True and estimated values.
+    interval : array (samples, 2)
+        (low, high) with every uncertainty.
+    error : array (samples,)
+        The total uncertainty on the side of the true value. Where a bound cuts the interval short
+        on that side, it is that of the other side.
+    simulation : array (samples,)
+        The part that comes from the finite number of simulated events; NaN where it is not known.
+    usable : array (samples,) of bool
+        Whether the sample counts: false if one of its estimates lies at a bound.
+    """
+
+    name: str
+    true: Array
+    value: Array
+    interval: Array
+    error: Array
+    simulation: Array
+    usable: Flags
+
+    @property
+    def pull(self) -> Array:
+        """(value - true) / error; NaN for a sample that does not count.
+
+        The uncertainty from simulation is common to all samples: where it dominates, pulls are
+        alike, and chi2/dof may be far below 1.
+        """
+        pulls = (self.value - self.true) / self.error
+        return read_only(np.where(self.usable, pulls, np.nan))
+
+    @cached_property
+    def line(self) -> tuple[float, float] | None:
+        """Slope and intercept of estimated against true theta, weighted by the errors; None with
+        fewer than two values of theta that count."""
+        true, value, error = (v[self.usable] for v in (self.true, self.value, self.error))
+        if len(np.unique(true)) < 2:
+            return None
+        slope, intercept = np.polyfit(true, value, 1, w=1 / error)
+        return float(slope), float(intercept)
+
+    @property
+    def slope(self) -> float | None:
+        """The slope of `line`: 1 if nothing is biased."""
+        return None if self.line is None else self.line[0]
+
+    @property
+    def intercept(self) -> float | None:
+        """The intercept of `line`."""
+        return None if self.line is None else self.line[1]
+
+    def __str__(self) -> str:
+        simulated = bool(np.isfinite(self.simulation).any())
+        head = f"{'true ' + self.name:>12} {'estimated':>10} {'interval':>20}"
+        head += f" {'simulation':>11}" if simulated else ""
+        lines = [f"{head} {'pull':>6}"]
+        columns = (self.true, self.value, self.interval, self.simulation, self.pull, self.usable)
+        for true, value, (low, high), simulation, pull, usable in zip(*columns, strict=True):
+            row = f"{true:12.4f} {value:10.4f} {low:9.4f} {high:10.4f}"
+            if simulated:
+                row += f" {f'{simulation:.4f}' if np.isfinite(simulation) else '':>11}"
+            lines.append(f"{row} {pull:6.2f}" if usable else f"{row}  at a bound")
+        if self.line is not None:
+            lines.append(f"slope {self.slope:.4f}, intercept {self.intercept:.4f}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, eq=False)
 class Closure:
     """True and estimated theta of each sample; prints as a table.
 
-    With one parameter `true`, `value`, `pull` have one number per sample, `interval` two; with
-    several they have a further axis of parameters.
+    `closure["mtop"]` is the closure of one parameter. Where there is only one, `true`, `value`,
+    `interval`, `error`, `pull`, `slope` and `intercept` are its numbers.
+
+    An estimate at a bound tests nothing: its sample does not count in pull, slope, chi2 and dof,
+    and is named in the last line.
+
+    Attributes
+    ----------
+    truth : array (samples, parameters)
+        The true theta of each sample.
+    estimates : tuple of Estimate
+        One for each sample.
+    intervals : array (samples, parameters, 2)
+        (low, high) with every uncertainty, at `level`.
+    level : float or None
+        The confidence level of the intervals, if not 68 percent.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable()
+    >>> model = gl.fit(example.templates(events=2_000, seed=1), hidden=2, replicas=0, seed=1)
+    >>> samples = {t: example.sample(t, 1_000, seed=2) for t in (0.3, 0.6)}
+    >>> closure = gl.closure(model, samples)
+    >>> closure["theta"].true
+    array([0.3, 0.6])
+    >>> closure.dof, bool(abs(closure.pull).max() < 3)
+    (2, True)
     """
 
     truth: Array
     estimates: tuple[Estimate, ...]
+    intervals: Array
     level: float | None = None
-    """Confidence level of the intervals in `wider`."""
-    wider: Array | None = None
-    """(samples, parameters, 2): intervals at `level`."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "truth", read_only(self.truth))
+        object.__setattr__(self, "intervals", read_only(self.intervals))
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names of the parameters."""
         return self.estimates[0].parameters
 
+    def __getitem__(self, parameter: str) -> ParameterClosure:
+        if parameter not in self._by_name:
+            known = ", ".join(self.parameters)
+            raise InputError(f"there is no parameter {parameter!r}; there is {known}")
+        return self._by_name[parameter]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.parameters)
+
+    @cached_property
+    def usable(self) -> Flags:
+        """Whether each sample counts (samples,): false if an estimate of it lies at a bound, or if
+        bounds cut both ends of its interval, so that it has no error."""
+        results = [estimate.results for estimate in self.estimates]
+        counts = np.array([not any(r.at_bound or all(r.stat_cut) for r in row) for row in results])
+        counts.flags.writeable = False
+        return counts
+
+    @cached_property
+    def _by_name(self) -> dict[str, ParameterClosure]:
+        found = {}
+        for p, name in enumerate(self.parameters):
+            results = [estimate.results[p] for estimate in self.estimates]
+            true, value = self.truth[:, p], read_only([r.value for r in results])
+            sides = np.array([r.sides for r in results])
+            cut = np.array([r.stat_cut for r in results])
+            sides = np.where(cut & ~cut[:, ::-1], sides[:, ::-1], sides)
+            error = read_only(np.where(value > true, sides[:, 0], sides[:, 1]))
+            parts = [np.nan if r.simulation is None else r.simulation for r in results]
+            found[name] = ParameterClosure(
+                name, true, value, self.intervals[:, p], error, read_only(parts), self.usable
+            )
+        return found
+
     @property
     def true(self) -> Array:
-        """The true theta of each sample."""
-        return self._plain(self.truth)
+        """The true value of the only parameter in each sample."""
+        return self._only("true").true
 
     @property
     def value(self) -> Array:
-        """The estimated theta of each sample."""
-        return self._plain(self._values)
+        """The estimated value of the only parameter in each sample."""
+        return self._only("value").value
 
     @property
     def interval(self) -> Array:
-        """(low, high) of each sample, statistical."""
-        ends = self._stat_intervals
-        return ends[:, 0] if len(self.parameters) == 1 else ends
+        """(low, high) of the only parameter in each sample, with every uncertainty."""
+        return self._only("interval").interval
 
     @property
     def error(self) -> Array:
-        """The error of each sample on the side of the true value, both uncertainties together.
-
-        The one from simulation is common to all samples of a model: where it dominates, pulls are
-        alike and chi2/dof may be far below 1.
-
-        Where a bound cuts the interval short on that side, the error of the other side is taken.
-        """
-        return self._plain(self._errors)
+        """The total uncertainty of the only parameter, on the side of the true value."""
+        return self._only("error").error
 
     @property
     def pull(self) -> Array:
-        """(estimated - true) / error."""
-        return self._plain((self._values - self.truth) / self._errors)
+        """(value - true) / error of the only parameter; NaN for samples that do not count."""
+        return self._only("pull").pull
+
+    @property
+    def slope(self) -> float | None:
+        """The slope of estimated against true values of the only parameter."""
+        return self._only("slope").slope
+
+    @property
+    def intercept(self) -> float | None:
+        """The intercept that belongs to `slope`."""
+        return self._only("intercept").intercept
 
     @property
     def chi2(self) -> float:
         """Sum of the squared pulls; with several parameters, with their correlations."""
-        pulls = (self._values - self.truth) / self._errors
+        pulls = np.stack([one.pull for one in self._by_name.values()], axis=1)
         total = 0.0
-        for pull, estimate in zip(pulls, self.estimates, strict=True):
-            total += float(pull @ np.linalg.solve(correlation(estimate.covariances[STAT]), pull))
+        for pull, estimate in zip(pulls[self.usable], self._usable_estimates, strict=True):
+            matrix = correlation(estimate.covariances[STAT])
+            total += float(pull @ np.linalg.solve(matrix, pull))
         return total
 
     @property
     def dof(self) -> int:
-        """Number of estimated values: nothing is fitted."""
-        return int(self.truth.size)
+        """Number of estimated values that count: nothing is fitted."""
+        return int(self.usable.sum()) * len(self.parameters)
 
     @property
-    def lines(self) -> tuple[tuple[float, float], ...]:
-        """Slope and intercept of estimated against true theta of each parameter, weighted by the
-        errors."""
-        fits = [
-            np.polyfit(self.truth[:, p], self._values[:, p], 1, w=1 / self._errors[:, p])
-            for p in range(len(self.parameters))
-        ]
-        return tuple((float(slope), float(intercept)) for slope, intercept in fits)
+    def at_bound(self) -> Array:
+        """The true theta of the samples that do not count (samples, parameters)."""
+        return read_only(self.truth[~self.usable])
 
     @property
-    def line(self) -> tuple[float, float]:
-        """Slope and intercept of the (first) parameter."""
-        return self.lines[0]
-
-    @property
-    def _values(self) -> Array:
-        return np.array([estimate.values for estimate in self.estimates])
-
-    @property
-    def _errors(self) -> Array:
-        sides = np.abs(self._stat_intervals - self._values[..., None])
-        cut = np.array([[one.stat_cut for one in e.results] for e in self.estimates])
-        sides = np.where(cut & ~cut[..., ::-1], sides[..., ::-1], sides)
-        error = np.where(self._values > self.truth, sides[..., 0], sides[..., 1])
-        simulation = [[one.simulation or 0.0 for one in e.results] for e in self.estimates]
-        return np.hypot(error, simulation)
-
-    @property
-    def _stat_intervals(self) -> Array:
-        return np.array([[one.stat_interval for one in e.results] for e in self.estimates])
-
-    def _plain(self, values: Array) -> Array:
-        return values[:, 0] if len(self.parameters) == 1 else values
-
-    def __str__(self) -> str:
-        tables = [self._table(p) for p in range(len(self.parameters))]
-        total = f"chi2/dof = {self.chi2:.1f}/{self.dof} = {self.chi2 / self.dof:.2f}"
-        if self.wider is not None:
-            inside = (self.wider[..., 0] <= self.truth) & (self.truth <= self.wider[..., 1])
-            total += (
-                f"\n{inside.sum()} of {inside.size} intervals at {self.level:.0%} contain the truth"
-            )
-        if len(tables) == 1:
-            return f"{tables[0]}, {total}"
-        return "\n\n".join([*tables, total])
-
-    __repr__ = __str__
-
-    def _table(self, p: int) -> str:
-        """One parameter's rows."""
-        head = f"{'true ' + self.parameters[p]:>12} {'estimated':>10} {'interval':>20}"
-        simulated = any(e.results[p].simulation is not None for e in self.estimates)
-        lines = [f"{head} {'simulation':>11} {'pull':>6}" if simulated else f"{head} {'pull':>6}"]
-        pulls = ((self._values - self.truth) / self._errors)[:, p]
-        for true, estimate, pull in zip(self.truth[:, p], self.estimates, pulls, strict=True):
-            one = estimate.results[p]
-            low, high = one.stat_interval
-            row = f"{true:12.4f} {estimate.values[p]:10.4f} {low:9.4f} {high:10.4f}"
-            if simulated:
-                row += f" {'' if one.simulation is None else f'{one.simulation:.4f}':>11}"
-            mark = "" if estimate.valid else "  at a bound"
-            lines.append(f"{row} {pull:6.2f}{mark}")
-        slope, intercept = self.lines[p]
-        return "\n".join([*lines, f"slope {slope:.4f}, intercept {intercept:.4f}"])
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self}</pre>"
+    def _usable_estimates(self) -> list[Estimate]:
+        return [e for e, usable in zip(self.estimates, self.usable, strict=True) if usable]
 
     def to_dict(self) -> dict[str, Any]:
-        """The table for machines, in what JSON can hold: what `--json` prints."""
+        """The closure for machines, in what JSON can hold: what `--json` prints.
+
+        Returns
+        -------
+        dict
+            `parameters`, `true`, `estimates`, `pull` (None for a sample that does not count; one
+            number per sample, or a list of one per parameter), `slope` and `intercept` of each
+            parameter, `chi2`, `dof`, `level`, `intervals` (None without a level), `at_bound` (the
+            true theta of samples left out).
+        """
+        pulls = np.stack([one.pull for one in self._by_name.values()], axis=1)
+        rows = [[None if np.isnan(p) else p for p in row] for row in pulls.tolist()]
+        one = len(self.parameters) == 1
         return {
             "parameters": list(self.parameters),
             "true": self.truth.tolist(),
             "estimates": [estimate.to_dict()["parameters"] for estimate in self.estimates],
-            "pull": self.pull.tolist(),
-            "slope": [slope for slope, _ in self.lines],
+            "pull": [row[0] for row in rows] if one else rows,
+            "slope": [self[name].slope for name in self],
+            "intercept": [self[name].intercept for name in self],
             "chi2": self.chi2,
             "dof": self.dof,
             "level": self.level,
-            "intervals": None if self.wider is None else self.wider.tolist(),
+            "intervals": None if self.level is None else self.intervals.tolist(),
+            "at_bound": self.at_bound.tolist(),
         }
+
+    def __str__(self) -> str:
+        tables = [str(self[name]) for name in self]
+        return "\n\n".join(tables) + "\n" + "\n".join(self._last_lines())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        tables = []
+        for name in self:
+            one = self[name]
+            head = [f"true {name}", "estimated", "interval", "pull"]
+            columns = (one.true, one.value, one.interval, one.pull, self.usable)
+            rows = [
+                [
+                    f"{true:g}",
+                    f"{value:.6g}",
+                    f"[{low:.6g}, {high:.6g}]",
+                    f"{pull:.2f}" if usable else "at a bound",
+                ]
+                for true, value, (low, high), pull, usable in zip(*columns, strict=True)
+            ]
+            tables.append(printing.table(head, rows))
+            if one.line is not None:
+                tables.append(f"<p>slope {one.slope:.4f}, intercept {one.intercept:.4f}</p>")
+        return "".join([*tables, *(f"<p>{escape(line)}</p>" for line in self._last_lines())])
+
+    def _last_lines(self) -> list[str]:
+        """chi2/dof, and which samples do not count."""
+        lines = []
+        if self.dof:
+            lines.append(f"chi2/dof = {self.chi2:.1f}/{self.dof} = {self.chi2 / self.dof:.2f}")
+        if self.dof and self.level is not None:
+            true, ends = self.truth[self.usable], self.intervals[self.usable]
+            inside = (ends[..., 0] <= true) & (true <= ends[..., 1])
+            lines.append(
+                f"{inside.sum()} of {inside.size} intervals at {self.level:.0%} contain the truth"
+            )
+        left_out = len(self.at_bound)
+        if left_out:
+            values = ", ".join(_label(truth) for truth in self.at_bound)
+            names = ", ".join(self.parameters)
+            lines.append(
+                f"{left_out} of {len(self.truth)} samples not counted, their estimates are at a "
+                f"bound: {names} = {values}"
+            )
+        return lines
+
+    def _only(self, what: str) -> ParameterClosure:
+        if len(self.parameters) > 1:
+            examples = " or ".join(f"closure[{name!r}].{what}" for name in self.parameters)
+            raise InputError(f"{what}: the closure has several parameters; say which: {examples}")
+        return self[self.parameters[0]]
 
 
 def closure(
@@ -178,79 +335,68 @@ def closure(
 ) -> Closure:
     """Estimate theta of each sample and compare it with the truth.
 
+    The pull is (estimated - true) / total error. It scatters about 0 with width 1 if the model is
+    right and the samples were not used to train it.
+
     Parameters
     ----------
     model : Model
         The model to test.
-    samples : Templates, mapping or pairs
-        Events by their true theta, a number or, with several parameters, a tuple: templates, a
-        mapping from theta to events, or pairs of the two. Events are an array, a data frame, a
-        `Sample`, or a pair (events, weights).
-    executor : Executor or dask client, optional
-        Runs the tasks, one per sample; this process without one.
+    samples : Templates, mapping or iterable of pairs
+        True theta, a tuple for several parameters, and events: an array, a data frame, a `Sample`,
+        or a pair (events, weights). One sample is enough.
+    executor : concurrent.futures.Executor or dask client, optional
+        Runs one task per sample; without one, this process does.
     constrain : mapping from str to (float, float), optional
-        Value and error of Gaussian constraints on parameters, the same for every sample.
+        Value and error that another measurement gives a parameter.
     fix : mapping from str to float, optional
-        Parameters to hold at a value; they are left out of the table.
+        Parameters to hold at a value, which the samples should have been made with.
     level : float, optional
-        Confidence level of further intervals, of which the table says how many contain the truth.
+        Confidence level of the intervals, if not 68 percent; the last line says how many of them
+        contain the truth. Pulls do not depend on it.
 
     Returns
     -------
     Closure
+        Results by parameter name, pulls, slope, chi2.
 
     Examples
     --------
     >>> import gridless as gl
     >>> from gridless.examples import OneObservable
     >>> example = OneObservable()
-    >>> model = gl.fit(example.templates(2_000, seed=1), hidden=3, seed=1)
-    >>> samples = {theta: example.sample(theta, 1_000, seed=2) for theta in (0.3, 0.7)}
-    >>> table = gl.closure(model, samples)
-    >>> table.true, table.dof
-    (array([0.3, 0.7]), 2)
+    >>> model = gl.fit(example.templates(events=2_000, seed=1), hidden=2, replicas=0, seed=1)
+    >>> closure = gl.closure(model, {0.4: example.sample(0.4, 1_000, seed=2)})
+    >>> bool(abs(closure.pull[0]) < 3)
+    True
     """
-    pairs = sample_pairs(samples)
-    if len(pairs) < 2:
-        raise InputError(f"samples: {len(pairs)} sample(s); give at least two values of theta")
-    for true, _, _ in pairs:
-        if true.shape != (len(model.grid.parameters),):
-            names = ", ".join(model.grid.parameters)
-            raise InputError(f"samples: a true value {true.tolist()}; give {names} of each sample")
-    tasks = [(model, x, weights, constrain, fix, level) for _, x, weights in pairs]
-    estimates, wider = zip(*run(_estimate, tasks, executor, "closure"), strict=True)
-    free = [p for p, name in enumerate(model.grid.parameters) if name not in (fix or {})]
-    truth = np.array([true[free] for true, _, _ in pairs])
-    return Closure(truth, estimates, level, None if level is None else np.array(wider))
+    if level is not None:
+        check_level(level)
+    known = known_samples(model, samples)
+    tasks = [(model, sample.x, sample.weights, constrain, fix, level) for sample in known]
+    results = run(_estimate, tasks, executor, "closure")
+    estimates = tuple(estimate for estimate, _ in results)
+    kept = [model.grid.parameters.index(name) for name in estimates[0].parameters]
+    truth = np.array([sample.truth for sample in known])[:, kept]
+    return Closure(truth, estimates, np.array([ends for _, ends in results]), level)
 
 
 def _estimate(
     model: Model,
-    x: Any,
-    weights: Any,
+    x: Array,
+    weights: Array | None,
     constrain: Mapping[str, tuple[float, float]] | None,
     fix: Mapping[str, float] | None,
     level: float | None,
-) -> tuple[Estimate, list[tuple[float, float]]]:
-    """The estimate of one sample and, at a level, the interval of each parameter."""
-    likelihood = restricted(model.likelihood(x, weights), constrain, fix)
+) -> tuple[Estimate, Intervals]:
+    """The estimate of a sample, and the interval of each parameter at the level."""
+    likelihood = restricted(model.likelihood_of(x, weights), constrain, fix)
     estimate = likelihood.maximum()
     if level is None:
-        return estimate, []
-    return estimate, [likelihood.interval(level, name) for name in estimate.parameters]
+        return estimate, tuple(one.interval for one in estimate.results)
+    return estimate, tuple(likelihood.interval(level, name) for name in estimate)
 
 
-def sample_pairs(samples: Samples) -> list[tuple[Array, Any, Any]]:
-    """Of every sample the true theta, the events, and their weights or None."""
-    if isinstance(samples, Templates):
-        triples = []
-        for k, theta in enumerate(samples.grid.values):
-            own = samples.template == k
-            weights = None if samples.weights is None else samples.weights[own]
-            triples.append((theta, samples.x[own], weights))
-        return triples
-    pairs = samples.items() if isinstance(samples, Mapping) else samples
-    return [
-        (np.atleast_1d(np.asarray(true, float)), *(x if isinstance(x, tuple) else (x, None)))
-        for true, x in pairs
-    ]
+def _label(truth: Array) -> str:
+    values = [f"{value:g}" for value in truth]
+    return values[0] if len(values) == 1 else f"({', '.join(values)})"

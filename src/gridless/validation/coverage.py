@@ -1,26 +1,60 @@
 """Coverage: does the interval contain the truth as often as it says? By pseudo-experiments."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
+from html import escape
 from typing import Any
 
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.files.read import Sample
+from gridless.likelihood import printing
+from gridless.likelihood.estimate import read_only
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import Array
-from gridless.validation.closure import Samples, sample_pairs
 from gridless.validation.pseudo_experiments import Draws, estimates
+from gridless.validation.samples import KnownSample, Samples, known_samples
+
+# Sums over pseudo-experiments, (values, parameters) each: everything else follows from them.
+SUMS = ("inside", "shift", "shift_squared", "pull", "pull_squared")
+POOL_PER_EXPERIMENT = 10  # times as large as an experiment should a sample be at least
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Coverage:
-    """Per true theta, with one column per parameter: how often the 68.27 percent interval contains
-    it, bias and pulls, from `toys` pseudo-experiments of `events` events each.
+    """How often the 68.27 percent interval contains the true theta, with bias and pulls.
 
     What is kept are sums over pseudo-experiments, so that results add up: `a + b` of other seeds,
-    or of further numbers of the same.
+    or of further numbers of the same. Arrays have a row per true theta and a column per parameter.
+
+    Attributes
+    ----------
+    truth : array (values, parameters)
+        The true theta of each sample.
+    inside : array (values, parameters)
+        Number of pseudo-experiments whose interval contains the truth.
+    shift, shift_squared : array (values, parameters)
+        Sums of estimated - true, and of its square.
+    pull, pull_squared : array (values, parameters)
+        Sums of (estimated - true) / error, and of its square.
+    toys : int
+        Pseudo-experiments at each value.
+    events : int
+        Events of each.
+    parameters : tuple of str
+        The names of the parameters.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable()
+    >>> model = gl.fit(example.templates(events=2_000, seed=1), hidden=2, replicas=0, seed=1)
+    >>> pools = {0.5: example.sample(0.5, 20_000, seed=2)}
+    >>> first = gl.coverage(model, pools, toys=100, events=500)
+    >>> both = first + gl.coverage(model, pools, toys=100, events=500, first=100)
+    >>> both.toys, both.covered.shape
+    (200, (1, 1))
     """
 
     truth: Array
@@ -33,10 +67,14 @@ class Coverage:
     events: int
     parameters: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        for name in ("truth", *SUMS):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
     @property
     def covered(self) -> Array:
         """The share of intervals that contain the truth."""
-        return self.inside / self.toys
+        return read_only(self.inside / self.toys)
 
     @property
     def error(self) -> Array:
@@ -77,21 +115,29 @@ class Coverage:
                 "coverage of other values, parameters or numbers of events does not add; "
                 "use the same samples and events"
             )
-        sums = ("inside", "shift", "shift_squared", "pull", "pull_squared", "toys")
-        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in sums})
+        added = {name: getattr(self, name) + getattr(other, name) for name in (*SUMS, "toys")}
+        return replace(self, **added)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, for a JSON file."""
-        rows = asdict(self).items()
-        return {key: v.tolist() if isinstance(v, np.ndarray) else v for key, v in rows}
+    def to_dict(self) -> dict[str, Any]:
+        """The sums, and what follows from them, in what JSON can hold.
+
+        Returns
+        -------
+        dict
+            The attributes, and `coverage`, `bias` and `pull_width`.
+        """
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}
+        derived = {"coverage": self.covered, "bias": self.bias, "pull_width": self.pull_width}
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in (kept | derived | {"parameters": list(self.parameters)}).items()
+        }
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Coverage":
-        """What `as_dict` gave."""
-        plain = ("toys", "events", "parameters")
-        arrays = {key: np.array(v, float) for key, v in content.items() if key not in plain}
-        parameters = tuple(content["parameters"])
-        return cls(**arrays, toys=content["toys"], events=content["events"], parameters=parameters)
+        """The coverage that `to_dict` gave."""
+        kept = {field.name: content[field.name] for field in fields(cls)}
+        return cls(**kept | {"parameters": tuple(content["parameters"])})
 
     def __str__(self) -> str:
         names = " ".join(f"{'true ' + name:>12}" for name in self.parameters)
@@ -106,13 +152,34 @@ class Coverage:
                     f"{self.covered[at]:9.1%} {self.error[at]:6.1%} "
                     f"{self.pull_mean[at]:7.2f} {self.pull_width[at]:6.2f}"
                 )
-        lines.append(
+        return "\n".join([*lines, self._summary()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = [*(f"true {name}" for name in self.parameters), "parameter"]
+        head += ["bias", "covered", "pull", "width"]
+        rows = []
+        for i, true in enumerate(self.truth):
+            for p, name in enumerate(self.parameters):
+                at = (i, p)
+                rows.append(
+                    [
+                        *(f"{v:g}" for v in true),
+                        escape(name),
+                        f"{self.bias[at]:.3g} &plusmn; {self.bias_error[at]:.2g}",
+                        f"{self.covered[at]:.1%} &plusmn; {self.error[at]:.1%}",
+                        f"{self.pull_mean[at]:.2f}",
+                        f"{self.pull_width[at]:.2f}",
+                    ]
+                )
+        return f"{printing.table(head, rows)}<p>{self._summary()}</p>"
+
+    def _summary(self) -> str:
+        return (
             f"coverage {self.total:.1%} over {self.toys:,} pseudo-experiments of "
             f"{self.events:,} events at each value"
         )
-        return "\n".join(lines)
-
-    __repr__ = __str__
 
 
 def coverage(
@@ -124,69 +191,75 @@ def coverage(
     first: int = 0,
     executor: Any = None,
 ) -> Coverage:
-    """Pseudo-experiments by drawing events of each sample with replacement.
+    """Test the intervals with pseudo-experiments, drawn from each sample with replacement.
 
     The network sees every event once; a pseudo-experiment is then a sum of stored vectors.
 
     Parameters
     ----------
-    toys
+    model : Model
+        The model to test.
+    samples : Templates, mapping or iterable of pairs
+        As for `closure`. Weights are the chance of an event to be drawn, and may not be negative.
+    toys : int
         Pseudo-experiments at each value.
-    events
-        Events of each; by default a tenth of the sample: drawn from a pool only a few times
-        larger, they would share the pool's own fluctuation.
-    seed, first
+    events : int, optional
+        Events of each; by default a tenth of the smallest sample: experiments that are drawn from
+        a sample only a few times larger share its own fluctuation.
+    seed, first : int
         Experiment k is the same for the same seed; this does those from `first` on. So
         `coverage(..., toys=500) + coverage(..., toys=500, first=500)` is `coverage(..., 1000)`.
-    executor
-        Where to work: a `concurrent.futures.Executor` or a dask client; one task per value.
+    executor : concurrent.futures.Executor or dask client, optional
+        Runs one task per value; without one, this process does.
+
+    Returns
+    -------
+    Coverage
+        Coverage, bias and pulls at each value; results add up.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable()
+    >>> model = gl.fit(example.templates(events=2_000, seed=1), hidden=2, replicas=0, seed=1)
+    >>> pools = {0.5: example.sample(0.5, 20_000, seed=2)}
+    >>> coverage = gl.coverage(model, pools, toys=300, events=500, seed=1)
+    >>> bool(0.5 < coverage.total < 0.8)
+    True
     """
     if toys < 2:
         raise InputError(f"toys: {toys}; give at least 2 pseudo-experiments")
-    pairs = sample_pairs(samples)
-    size = events or max(1, min(_size(x) for _, x, _ in pairs) // 10)
+    known = known_samples(model, samples)
+    _check_weights(model, known)
+    size = events or max(1, min(len(sample.x) for sample in known) // POOL_PER_EXPERIMENT)
     numbers = range(first, first + toys)
-    tasks = [
-        (model, true, x, weights, numbers, size, (seed, i))
-        for i, (true, x, weights) in enumerate(pairs)
-    ]
-    sums = np.array(run(_one_value, tasks, executor, "coverage"))
-    truth = np.array([true for true, _, _ in pairs])
-    inside, shift, shift_squared, pull, pull_squared = np.moveaxis(sums, 1, 0)
-    return Coverage(
-        truth,
-        inside,
-        shift,
-        shift_squared,
-        pull,
-        pull_squared,
-        toys,
-        size,
-        model.grid.parameters,
-    )
+    tasks = [(model, sample, numbers, size, (seed, i)) for i, sample in enumerate(known)]
+    sums = np.array(run(_sums_at_one_value, tasks, executor, "coverage"))
+    truth = np.array([sample.truth for sample in known])
+    named = dict(zip(SUMS, np.moveaxis(sums, 1, 0), strict=True))
+    return Coverage(truth, **named, toys=toys, events=size, parameters=model.grid.parameters)
 
 
-def _size(x: Any) -> int:
-    """The number of events of a sample, an array or a data frame."""
-    return x.events if isinstance(x, Sample) else len(x)
+def _check_weights(model: Model, known: list[KnownSample]) -> None:
+    """Drawing by weight makes experiments of unit weight: only positive weights can be drawn."""
+    for sample in known:
+        if sample.weights is not None and (sample.weights < 0).any():
+            pairs = zip(model.grid.parameters, sample.truth, strict=True)
+            where = ", ".join(f"{name} = {value:g}" for name, value in pairs)
+            raise InputError(
+                f"toys: the sample {where} has events of negative weight, which cannot be drawn; "
+                "give events without weights (in the shell, --weight 1)"
+            )
 
 
-def _one_value(
-    model: Model,
-    true: Array,
-    x: Any,
-    weights: Any,
-    numbers: range,
-    events: int,
-    seed: tuple[int, int],
+def _sums_at_one_value(
+    model: Model, sample: KnownSample, numbers: range, events: int, seed: tuple[int, int]
 ) -> Array:
     """Sums over pseudo-experiments at one value of theta: (sums, parameters)."""
-    table, share = model.events(x, weights)
-    # Drawing by weight makes experiments of unit weight: only positive weights can be drawn.
-    if share is not None and (share < 0).any():
-        raise InputError("toys: events of negative weight cannot be drawn; leave out weights")
-    values, ends = estimates(model, Draws(table, events, seed, share), numbers)
-    shift = values - true
+    draws = Draws(sample.x, events, seed, sample.weights)
+    values, ends = estimates(model, draws, numbers)
+    shift = values - sample.truth
     pulls = shift / (0.5 * (ends[..., 1] - ends[..., 0]))
-    inside = (ends[..., 0] <= true) & (true <= ends[..., 1])
+    inside = (ends[..., 0] <= sample.truth) & (sample.truth <= ends[..., 1])
     return np.array([v.sum(axis=0) for v in (inside, shift, shift**2, pulls, pulls**2)])

@@ -1,7 +1,7 @@
-"""Pseudo-experiments: estimates of events drawn from others, as sums of stored vectors.
+"""Pseudo-experiments: estimates of events that are drawn from a pool of others.
 
-The network sees every event of the pool once. What it says of one is a short vector, linear in
-which the likelihood is, and a pseudo-experiment is the sum of the vectors drawn.
+The network sees every event of the pool once. Each event is stored as a short vector; the
+likelihood is linear in it. So a pseudo-experiment is the sum of the vectors of its events.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,18 +23,30 @@ from gridless.model.evaluation import event_polynomials, log_density, polynomial
 from gridless.model.model import Model
 from gridless.templates.arrays import Array
 
-# Pseudo-experiments drawn at once, how many such batches share random numbers, and the log2 of the
-# random numbers set aside for each experiment.
-BATCH, TURNS, _STRETCH = 200, 8, 48
+BATCH = 200  # pseudo-experiments drawn at once
+SHARED_BATCHES = 8  # batches that share their random numbers
+STRETCH = 48  # log2 of the random numbers set aside for each pseudo-experiment
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws with replacement of `events` events from a pool `x`.
+    """How pseudo-experiments are drawn from a pool, with replacement.
 
-    By `share`, or all with the same chance, each then counting with its weight, if there are
-    `weights`. `poisson` lets the number fluctuate: every event of the pool is then drawn a Poisson
-    number of times, independent of all others.
+    Attributes
+    ----------
+    x : array (pool, observables)
+        The events to draw from.
+    events : int
+        Events of a pseudo-experiment.
+    seed : tuple of int
+        Fixes everything random.
+    share : array (pool,), optional
+        The relative chance of each event to be drawn; by default all have the same.
+    weights : array (pool,), optional
+        The weight with which an event counts once it is drawn.
+    poisson : bool
+        Whether the number of events fluctuates. Every event of the pool is then drawn a Poisson
+        number of times, independent of all others.
     """
 
     x: Array
@@ -64,10 +76,10 @@ def _likelihoods(model: Model, draws: Draws, numbers: range) -> Iterator[Array]:
     """Likelihoods of pseudo-experiments, as Chebyshev coefficients."""
     vectors, matrix = _event_vectors(model, draws.x)
     if draws.weights is not None:
-        # A further number of the vector is the event's weight.
+        # The last entry of the vector is the weight: its sum multiplies log q.
         w = torch.as_tensor(draws.weights)[:, None]
         vectors = torch.cat([w * vectors, w], dim=1)
-    # Sums of what is left after the mean stay small, and exact enough in float32.
+    # Without their mean the vectors have small sums, for which float32 is exact enough.
     mean = vectors.mean(0, dtype=torch.float64)
     vectors = (vectors - mean).float()
     for sums, sizes in draw(vectors, draws, numbers):
@@ -80,39 +92,41 @@ def _likelihoods(model: Model, draws: Draws, numbers: range) -> Iterator[Array]:
 def draw(vectors: Tensor, draws: Draws, numbers: range) -> Iterator[tuple[Tensor, Tensor]]:
     """Sums of the drawn events' vectors, one row for each pseudo-experiment, and their numbers.
 
-    Random numbers take longer than sums. So `TURNS` batches of experiments have the same ones, but
-    the pool, shuffled, is each time turned round by a number of places drawn anew. Every experiment
-    is a draw like any other, and two that share their numbers are correlated as events c places
-    apart in a shuffled pool are: by 0 on average, and 1 / sqrt(pool) at a time.
+    Random numbers take longer to make than sums. So `SHARED_BATCHES` batches of experiments use
+    the same ones, on a shuffled pool that each batch shifts cyclically by an offset of its own.
+    Every experiment is a draw like any other. Two that share their random numbers are correlated
+    as events at a fixed distance in a shuffled pool are: by 0 on average, and by 1 / sqrt(pool)
+    for one such distance.
     """
-    pool, turns, seed = len(vectors), 1, draws.seed
+    pool, shared, seed = len(vectors), 1, draws.seed
     if draws.share is None:
-        turns = TURNS
+        shared = SHARED_BATCHES
         order = np.random.default_rng(seed).permutation(pool)
         vectors = vectors[torch.as_tensor(order)].repeat(2, 1)
     draw_rows = lru_cache(maxsize=1)(_drawer(pool, draws))
     for batch in range(numbers.start // BATCH, -(-numbers.stop // BATCH)):
         begin = batch * BATCH
         rows = range(max(numbers.start - begin, 0), min(numbers.stop - begin, BATCH))
-        drawn = torch.as_tensor(draw_rows(batch // turns, rows))
+        drawn = torch.as_tensor(draw_rows(batch // shared, rows))
         random = np.random.default_rng((*seed, batch))
-        turn = 0 if turns == 1 else int(random.integers(pool))
-        turned = vectors[turn : turn + pool]
+        offset = 0 if shared == 1 else int(random.integers(pool))
+        shifted = vectors[offset : offset + pool]
         if draws.poisson:
-            every = random.poisson(draws.events, BATCH)
-            sizes = torch.as_tensor(every[rows.start : rows.stop])
+            all_sizes = random.poisson(draws.events, BATCH)
+            sizes = torch.as_tensor(all_sizes[rows.start : rows.stop])
             begins = torch.cumsum(sizes, 0) - sizes
             drawn = drawn[torch.arange(drawn.shape[1]) < sizes[:, None]]
-            sums = torch.nn.functional.embedding_bag(drawn, turned, begins.to(drawn), mode="sum")
+            sums = torch.nn.functional.embedding_bag(drawn, shifted, begins.to(drawn), mode="sum")
         else:
             sizes = torch.full((len(rows),), draws.events)
-            sums = torch.nn.functional.embedding_bag(drawn, turned, mode="sum")
+            sums = torch.nn.functional.embedding_bag(drawn, shifted, mode="sum")
         yield sums, sizes
 
 
 def _drawer(pool: int, draws: Draws) -> Callable[[int, range], Any]:
-    """A function that gives which events make up some experiments of a batch; with a fluctuating
-    number of events, more than any will need."""
+    """A function of a batch and of rows in it that gives the indices of the events of those
+    experiments, (rows, events). With a fluctuating number of events it gives more than any
+    experiment needs."""
     source = np.random.PCG64(draws.seed)
     random, beginning = np.random.Generator(source), source.state
     events, share = draws.events, None
@@ -122,9 +136,10 @@ def _drawer(pool: int, draws: Draws) -> Callable[[int, range], Any]:
         share = np.cumsum(draws.share / draws.share.sum())
 
     def draw_one(number: int) -> Any:
-        # A stretch of the random sequence for each: much faster than a generator for each.
+        # Each experiment has its own stretch of one random sequence, which is much faster than a
+        # generator of its own.
         source.state = beginning
-        source.advance(number << _STRETCH)
+        source.advance(number << STRETCH)
         if share is None:
             return random.integers(0, pool, events, dtype=np.int32)
         return np.searchsorted(share, random.random(events), side="right").clip(max=pool - 1)
@@ -133,7 +148,8 @@ def _drawer(pool: int, draws: Draws) -> Callable[[int, range], Any]:
 
 
 def _event_vectors(model: Model, table: Array) -> tuple[Tensor, Array]:
-    """A vector of each event, and the matrix that takes sums of them to Chebyshev coefficients."""
+    """A vector for each event (events, size), and the matrix that makes Chebyshev coefficients of
+    sums of vectors."""
     network = model.network
     basis = polynomial_basis(network)
     if basis is not None:
