@@ -2,13 +2,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test attack lint bench docs clean
 
 demo: .venv/ready
 	$(BIN)/gridless demo --output demo
 
 test: .venv/ready
 	$(BIN)/python -m pytest
+
+# Half an hour of damaged files and hostile input, then commands killed at random moments.
+attack: .venv/ready
+	$(BIN)/python -m tests.attack --minutes 30
+	$(BIN)/python -m tests.attack --kill 10
 
 lint: .venv/ready
 	$(BIN)/ruff check .
