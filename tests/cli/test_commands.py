@@ -312,6 +312,13 @@ BOUNDS, X = ["--bounds", "mass", "0", "1"], ["-x", "x"]
 MISTAKES = {
     "no such file": (["measure", M, "{bad}/nowhere.root:events"], "nowhere.root"),
     "no such model": (["measure", "{bad}/nowhere.safetensors", D], "no such file"),
+    "swapped model and data": (["measure", D, M], "events where the model belongs; did you mean"),
+    "data for a model": (["export", D, "--onnx", "{bad}/m.onnx"], "give the model first"),
+    "two models": (["measure", M, M], "a model where data belong"),
+    "a parameter twice": (
+        ["measure", M, D, "--fix", "mass", "0.5", "--constrain", "mass", "0.5", "0.1"],
+        "mass twice",
+    ),
     "no such tree": (["measure", M, "{folder}/data.root:evnts"], "events"),
     "no such branch": (["audit", T, *BOUNDS, "-x", "y"], "no column 'y'"),
     "data without the column": (

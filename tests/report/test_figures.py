@@ -7,7 +7,7 @@ import pytest
 from helpers import closure_of, parabola
 
 import gridless as gl
-from gridless.examples import OneObservable
+from gridless.examples import OneObservable, TwoParameters
 from gridless.report.figures import draw_closure, draw_likelihood
 from gridless.report.style import save_figure, symbol
 
@@ -49,6 +49,19 @@ def test_likelihood_figure():
     assert labels == ["95 %", "68 %", "estimate", "true value"]
     low, high = axes.get_xlim()
     assert low < 0.48 < 0.52 < high
+
+
+def test_likelihood_figure_of_one_of_two_parameters():
+    example = TwoParameters()
+    likelihood = example.likelihood(example.sample((0.4, 0.6), 2_000, seed=1))
+    (axes,) = draw_likelihood(likelihood, "t2").axes
+    theta, rise = axes.lines[0].get_data()
+    np.testing.assert_allclose(rise, likelihood.profile("t2", theta), atol=1e-9)
+    assert axes.get_xlabel() == "t2"
+    with pytest.raises(gl.InputError, match="several, t1, t2; say which"):
+        draw_likelihood(likelihood)
+    with pytest.raises(gl.InputError, match="there is no 'mass'"):
+        draw_likelihood(likelihood, "mass")
 
 
 def test_symbols():
