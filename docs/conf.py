@@ -26,8 +26,12 @@ myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"
+autodoc_typehints = "description"
+# Types stand in the docstrings of public names; those of the signature fill the gaps.
+autodoc_typehints_description_target = "documented_params"
 napoleon_attr_annotations = False
+# "array (events, observables)" is a shape, not a reference to several attributes of that name.
+suppress_warnings = ["ref.python"]
 napoleon_google_docstring = False
 # "hidden, activation" is one entry of a docstring: two arguments that belong together.
 napoleon_use_param = False
