@@ -85,11 +85,13 @@ class Analysis(BaseModel):
         description="Names with a column or an expression of columns each; or a list of columns.",
     )
     weight: str | None = Field(
-        default=None, description="Expression for the weight of a simulated event."
+        default=None,
+        description="Expression of columns and observables for the weight of a simulated event.",
     )
     selection: str | None = Field(
         default=None,
-        description="Expression that is true for the events to use, simulated and observed.",
+        description="Expression of columns and observables that is true for the events to use, "
+        "simulated and observed.",
     )
     fit: FitOptions = Field(default=FitOptions(), description="How to train; see below.")
 

@@ -178,3 +178,20 @@ def test_one_file_with_the_parameters_as_columns_leaves_a_record_too(tmp_path):
     assert file.events == 20
     assert len(file.checksum) == 64
     assert templates.query.names == ("x",)
+
+
+def test_a_selection_by_an_observable_holds_for_files_and_data_frames(two_columns):
+    templates = read_templates(
+        f"{two_columns}/t_{{mu}}.npz", {"r": "a / b"}, (0, 1), selection="(r != 0) & (r < 3)"
+    )
+    model = gl.fit(templates, hidden=(4,), epochs=2, seed=1)
+    data = two_columns / "data.npz"
+    with np.load(data) as columns:
+        frame = pd.DataFrame({name: columns[name] for name in columns})
+    ready = pd.DataFrame({"r": frame.a / frame.b})
+    expected = gl.read_likelihood(model, data)
+    assert expected.events == (frame.b < 2).sum()
+    for given in (frame, ready):
+        found = model.likelihood(given)
+        assert found.events == expected.events
+        assert found.maximum().value == pytest.approx(expected.maximum().value, abs=1e-9)

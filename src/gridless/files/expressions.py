@@ -43,8 +43,7 @@ ALLOWED = (
     + " ".join(FUNCTIONS)
     + "; a column whose name is not a plain word can only be given alone"
 )
-# Longer ones could exhaust the stack of Python's parser.
-_LONGEST = 4_000
+MAX_LENGTH = 4_000  # characters; longer ones could exhaust the stack of Python's parser
 _REFUSED = {
     ast.Attribute: "a dot",
     ast.Subscript: "square brackets",
@@ -94,10 +93,10 @@ def evaluate(expression: str, columns: Mapping[str, Column]) -> Column:
 @lru_cache(maxsize=256)
 def _parse(expression: str) -> ast.expr:
     """The checked tree of an expression; everything that is not on the list is refused."""
-    if len(expression) > _LONGEST:
+    if len(expression) > MAX_LENGTH:
         raise InputError(
             f"expression of {len(expression)} characters, {expression[:40]!r}...; "
-            f"give at most {_LONGEST}"
+            f"give at most {MAX_LENGTH}"
         )
     try:
         tree = ast.parse(expression.strip(), mode="eval").body
