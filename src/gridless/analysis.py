@@ -67,7 +67,20 @@ class TemplateFile(BaseModel):
 
 
 class Analysis(BaseModel):
-    """All of an analysis.yaml."""
+    """All of an analysis.yaml.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> analysis = gl.Analysis(
+    ...     templates="mtop_{mtop}.root:events",
+    ...     parameters={"mtop": (165, 180)},
+    ...     observables={"m_jjb": "m_jjb", "ratio": "m_jjb / m_jj"},
+    ...     selection="m_jj > 40",
+    ... )
+    >>> analysis.fit_options(seed=3).seed
+    3
+    """
 
     model_config = ConfigDict(extra="forbid")
 

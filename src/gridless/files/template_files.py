@@ -20,7 +20,7 @@ from gridless.templates.templates import Templates
 Files = list[tuple[tuple[float, ...], Any]]
 
 
-def read_templates(
+def read_templates(  # noqa: PLR0913
     sources: Any,
     observables: Columns,
     bounds: ArrayLike,

@@ -19,7 +19,7 @@ def restricted(
     >>> example = TwoParameters()
     >>> likelihood = example.likelihood(example.sample((0.4, 0.6), 1_000, seed=1))
     >>> restricted(likelihood, {"t1": (0.4, 0.01)}, {"t2": 0.6})
-    Likelihood of t1 in [0, 1] from 1,000 events
+    Likelihood of t1 in [0, 1] from 1,000 events, t1 = 0.4 +- 0.01
     """
     for name, (value, error) in (constrain or {}).items():
         likelihood = likelihood.constrain(name, value, error)

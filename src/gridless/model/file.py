@@ -125,7 +125,26 @@ def model_bytes(model: Model) -> bytes:
 
 
 def load(path: str | Path) -> Model:
-    """The model that was saved to `path`."""
+    """Load a model from a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `Model.save` or `gridless fit` has written. Nothing in it is executed.
+
+    Returns
+    -------
+    Model
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> model = gl.fit(OneObservable().templates(500, seed=1), hidden=3, epochs=2, replicas=0)
+    >>> model.save("model.safetensors")
+    >>> gl.load("model.safetensors").observables
+    ('x',)
+    """
     return model_from(_content(Path(path)), str(path))
 
 

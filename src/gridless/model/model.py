@@ -41,6 +41,17 @@ class Model:
     arguments of the fit, `record` how the training went. `replicas` carry the uncertainty from
     finite simulation, `cells` tell whether observed events look like it. `summary` is the audit of
     the templates with the distributions of their observables, `files` where they came from.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable()
+    >>> model = gl.fit(example.templates(2_000, seed=1), hidden=3, seed=1)
+    >>> model.likelihood(example.sample(0.4, 1_000, seed=2))
+    Likelihood of theta in [0, 1] from 1,000 events
+    >>> model.observables, model.options.seed, len(model.grid)
+    (('x',), 1, 10)
     """
 
     network: Network

@@ -24,6 +24,16 @@ class Posterior:
     """p(theta | x_i) = sum_m c_m B_m(theta), one density per event, normalised inside the bounds.
 
     With prior="divide" each density is divided by the implied prior q(theta) and normalised again.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable(width=0.3)
+    >>> model = gl.fit(example.templates(2_000, seed=1), hidden=3, seed=1)
+    >>> posterior = model.posterior([[0.0], [0.5], [1.0]])
+    >>> [f"{mean:.1f}" for mean in posterior.mean]
+    ['0.2', '0.5', '0.8']
     """
 
     def __init__(

@@ -77,7 +77,7 @@ class Templates:
     query: Query
     files: tuple[FileRecord, ...]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         x: Any,
         theta: Any,
