@@ -92,6 +92,12 @@ def test_profile_and_scan():
     np.testing.assert_allclose(likelihood.scan(points), [0, expected], atol=1e-6)
 
 
+def test_a_profile_does_not_depend_on_what_was_asked_before():
+    values = [4.0, 9.5, 0.5, 4.1]
+    forward = quadratic().profile("a", values)
+    np.testing.assert_array_equal(quadratic().profile("a", values[::-1])[::-1], forward)
+
+
 @pytest.mark.parametrize("parameters", [2, 3])
 def test_contours(parameters):
     likelihood = quadratic(parameters)
