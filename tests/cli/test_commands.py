@@ -203,9 +203,11 @@ def test_export(folder, tmp_path):
     likelihood = model.likelihood(x)
     profile = curve["profiles"]["mass"]
     np.testing.assert_allclose(
-        profile["delta_log_likelihood"], likelihood.scan(profile["value"]), atol=1e-6
+        profile["delta_log_likelihood"], -likelihood.scan(profile["value"]), atol=1e-6
     )
-    (table,) = yaml.safe_load_all((tmp_path / "h.yaml").read_text())
+    found, table = yaml.safe_load_all((tmp_path / "h.yaml").read_text())
+    labels = [e["label"] for e in found["dependent_variables"][0]["values"][0]["errors"]]
+    assert labels[0] == "stat"
     assert table["independent_variables"][0]["header"]["name"] == "mass"
     assert len(table["dependent_variables"][0]["values"]) == 201
 

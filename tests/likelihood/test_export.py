@@ -1,13 +1,57 @@
 """Curves for machines say what the likelihood says."""
 
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
 import pytest
+import yaml
+from helpers import parabola
 
 from gridless.examples import TwoParameters
-from gridless.likelihood.export import curve
+from gridless.likelihood.export import curve, hepdata, scan_csv
+from gridless.likelihood.likelihood import Likelihood
+from gridless.likelihood.sources import Replicas
 
 
 def test_curve_of_two_parameters():
     x = TwoParameters().sample((0.5, 0.5), 500, seed=1)
-    content = curve(TwoParameters().likelihood(x))
+    likelihood = TwoParameters().likelihood(x)
+    content = curve(likelihood)
+    assert content == likelihood.to_dict() == json.loads(json.dumps(content, allow_nan=False))
     assert content["parameters"] == ["t1", "t2"]
-    assert min(content["profiles"]["t2"]["delta_log_likelihood"]) == pytest.approx(0, abs=0.05)
+    assert max(content["profiles"]["t2"]["delta_log_likelihood"]) == pytest.approx(0, abs=0.05)
+    assert content["terms"][0]["coefficients"] == content["coefficients"]
+
+
+def test_delta_log_likelihood_has_the_sign_of_its_name():
+    likelihood = parabola(0.5, 0.1)
+    profile = curve(likelihood)["profiles"]["theta"]
+    rises = likelihood.scan(profile["value"])
+    np.testing.assert_allclose(profile["delta_log_likelihood"], -rises, atol=1e-9)
+    np.testing.assert_allclose(profile["negative_delta_log_likelihood"], rises, atol=1e-9)
+    rows = list(csv.DictReader(scan_csv(likelihood).splitlines()))
+    found = [float(row["delta_log_likelihood"]) for row in rows]
+    np.testing.assert_allclose(found, -rises, atol=1e-6)
+
+
+def test_a_sum_over_models_with_other_parameters_is_a_list_of_terms():
+    other = TwoParameters().likelihood(TwoParameters().sample((0.5, 0.5), 500, seed=1))
+    content = curve(parabola(0.5, 0.1) + other)
+    assert content["coefficients"] is None
+    assert sorted(term["parameters"] for term in content["terms"]) == [["t1", "t2"], ["theta"]]
+
+
+def test_hepdata_has_round_values_units_and_the_error_from_simulation():
+    likelihood = parabola(80.4, 0.02, bounds=(79.9, 80.9))
+    changes = np.array([[0.0, 10.0], [0.0, -10.0]])
+    channel = replace(likelihood.channels[0], sources={"simulation": Replicas(changes)})
+    text = hepdata(Likelihood([channel]), {"theta": "GeV"})
+    found, table = yaml.safe_load_all(text)
+    (row,) = found["dependent_variables"][0]["values"]
+    assert row["value"] == pytest.approx(80.4)
+    assert [error["label"] for error in row["errors"]] == ["stat", "simulation"]
+    column = table["independent_variables"][0]
+    assert column["header"] == {"name": "theta", "units": "GeV"}
+    assert column["values"][2] == {"value": 79.91}

@@ -1,7 +1,10 @@
 """Likelihood curves for machines: JSON, CSV and HEPData."""
 
+import csv
+import io
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import yaml
 
 from gridless.errors import InputError
 from gridless.files.write import write_whole
+from gridless.likelihood.estimate import ParameterEstimate
 from gridless.likelihood.intervals import LEVEL
 from gridless.likelihood.likelihood import Likelihood
 from gridless.templates.arrays import Array
@@ -19,10 +23,14 @@ POINTS = 201  # values of a parameter in a scan, both bounds included
 
 def curve(likelihood: Likelihood, level: float = LEVEL) -> dict[str, Any]:
     """The likelihood for machines: its Chebyshev coefficients and the profile of each parameter."""
-    estimate = likelihood.maximum()
+    estimate, coefficients = likelihood.maximum(), likelihood.curve.coefficients
     intervals = {name: likelihood.interval(level, name) for name in estimate.parameters}
     profiles = {
-        name: {"value": values.tolist(), "delta_log_likelihood": rises.tolist()}
+        name: {
+            "value": values.tolist(),
+            "delta_log_likelihood": (0.0 - rises).tolist(),
+            "negative_delta_log_likelihood": rises.tolist(),
+        }
         for name, values, rises in _profiles(likelihood)
     }
     return {
@@ -34,41 +42,106 @@ def curve(likelihood: Likelihood, level: float = LEVEL) -> dict[str, Any]:
             name: dict(zip(("level", "low", "high"), (level, *ends), strict=True))
             for name, ends in intervals.items()
         },
-        "coefficients": likelihood.coefficients.tolist(),
+        "coefficients": None if coefficients is None else coefficients.tolist(),
+        "terms": [
+            {
+                "parameters": [likelihood.parameters[axis] for axis in axes],
+                "coefficients": c.tolist(),
+            }
+            for axes, c in likelihood.curve.series
+        ],
         "convention": "-log L = sum c[k, l, ...] T_k(2 t_1 - 1) T_l(2 t_2 - 1) ..., "
-        "t = (theta - low) / (high - low)",
+        "t = (theta - low) / (high - low); the sum of `terms`, which is `coefficients` if there is "
+        "one over all parameters; delta_log_likelihood = log L - max log L",
         "lowest": likelihood(*estimate.values),
         "profiles": profiles,
     }
 
 
-def hepdata(likelihood: Likelihood) -> str:
-    """The profile likelihood of each parameter as a HEPData table in YAML."""
+def hepdata(likelihood: Likelihood, units: Mapping[str, str] | None = None) -> str:
+    """The estimates, and the profile likelihood of each parameter, as HEPData tables in YAML.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        Of the observed events.
+    units : mapping from str to str, optional
+        Units of parameters, such as {"mtop": "GeV"}.
+
+    Returns
+    -------
+    str
+        One document per table: values are rounded to what a curve of 201 points can show.
+    """
+    known = units or {}
+    estimate = likelihood.maximum()
+    qualifiers = [{"name": "EVENTS", "value": likelihood.events}]
     tables = []
     for name, values, rises in _profiles(likelihood):
+        header = {"name": name} | ({"units": known[name]} if name in known else {})
+        one, step = estimate[name], values[1] - values[0]
         tables.append(
-            {
-                "independent_variables": [
-                    {"header": {"name": name}, "values": [{"value": float(v)} for v in values]}
-                ],
-                "dependent_variables": [
-                    {
-                        "header": {"name": "-Delta log L"},
-                        "qualifiers": [{"name": "EVENTS", "value": likelihood.events}],
-                        "values": [{"value": float(rise)} for rise in rises],
-                    }
-                ],
-            }
+            _table(
+                {"name": "Quantity"},
+                [name],
+                header,
+                [{"value": _rounded(one.value, step), "errors": _errors(one, step)}],
+                qualifiers,
+            )
         )
+        rows = [{"value": round(float(rise), 4)} for rise in rises]
+        points = [_rounded(value, step) for value in values]
+        tables.append(_table(header, points, {"name": "-Delta log L"}, rows, qualifiers))
     return str(yaml.safe_dump_all(tables, sort_keys=False))
 
 
+def _table(
+    independent: dict[str, str],
+    points: Sequence[Any],
+    dependent: dict[str, str],
+    rows: Sequence[dict[str, Any]],
+    qualifiers: Sequence[dict[str, Any]],
+) -> dict[str, Any]:
+    """One table of HEPData with one column of either kind."""
+    return {
+        "independent_variables": [
+            {"header": dict(independent), "values": [{"value": point} for point in points]}
+        ],
+        "dependent_variables": [
+            {
+                "header": dict(dependent),
+                "qualifiers": [dict(qualifier) for qualifier in qualifiers],
+                "values": list(rows),
+            }
+        ],
+    }
+
+
+def _errors(one: ParameterEstimate, step: float) -> list[dict[str, Any]]:
+    """The interval of the likelihood, and every source that it does not have."""
+    low, high = one.stat_interval
+    plus, minus = (_rounded(end - one.value, step) for end in (high, low))
+    found: list[dict[str, Any]] = [{"label": "stat", "asymerror": {"plus": plus, "minus": minus}}]
+    if one.simulation is not None:
+        found.append({"label": "simulation", "symerror": _rounded(one.simulation, step)})
+    return found
+
+
+def _rounded(value: float, step: float) -> float:
+    """The value with three digits more than a step of the scan."""
+    return round(float(value), max(0, 3 - math.floor(math.log10(step))))
+
+
 def scan_csv(likelihood: Likelihood) -> str:
-    """The profile of every parameter as lines of `parameter,value,delta_log_likelihood`."""
-    lines = ["parameter,value,delta_log_likelihood"]
+    """The profile of every parameter as rows of `parameter,value,delta_log_likelihood`, the last of
+    which is log L - max log L."""
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["parameter", "value", "delta_log_likelihood"])
     for name, values, rises in _profiles(likelihood):
-        lines += [f"{name},{v:.10g},{rise:.10g}" for v, rise in zip(values, rises, strict=True)]
-    return "\n".join(lines) + "\n"
+        for value, rise in zip(values, rises, strict=True):
+            rows.writerow([name, f"{value:.10g}", f"{0.0 - rise:.10g}"])
+    return text.getvalue()
 
 
 def _profiles(likelihood: Likelihood) -> Iterator[tuple[str, Array, Array]]:
