@@ -135,7 +135,7 @@ def small(first: int) -> None:
     values = np.linspace(0.1, 0.9, 9)
     slopes, both, statistical = [], [], []
     for seed in range(first, first + 10):
-        model = gl.fit(example.templates(5_000, seed), "gaussian", components=2, seed=seed)
+        model = gl.fit(example.templates(5_000, seed), basis="gaussian", components=2, seed=seed)
         table = gl.closure(
             model, [(t, example.sample(t, 20_000, 100 * seed + i)) for i, t in enumerate(values)]
         )

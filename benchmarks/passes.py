@@ -44,7 +44,7 @@ def floor(model: gl.Model, nodes: int, events: int) -> Callable[[], None]:
     with the network's matrices; nothing is made of either."""
     values = torch.randn(_CHUNK, model.network.components * nodes)
     out = torch.empty_like(values)
-    matrices = [w[0].detach() for w in model.network.weights]
+    matrices = [w[0].detach() for w in model.network.conditioner.weights]
     inputs = [torch.randn(_CHUNK, len(w)) for w in matrices]
 
     def action() -> None:

@@ -19,11 +19,13 @@ def templates():
 @pytest.fixture(scope="session")
 def model(templates):
     """A quickly trained model of `templates`."""
-    return gl.fit(templates, "gaussian", hidden=(4,), epochs=4, seed=3)
+    return gl.fit(templates, basis="gaussian", hidden=(4,), epochs=4, seed=3)
 
 
 @pytest.fixture(scope="session")
 def model_2d():
     """A quickly trained ensemble of two on the two-observable example."""
     templates = TwoObservables().templates(2_000, seed=6)
-    return gl.fit(templates, "gaussian", components=2, hidden=(8,), ensemble=2, epochs=3, seed=4)
+    return gl.fit(
+        templates, basis="gaussian", components=2, hidden=(8,), ensemble=2, epochs=3, seed=4
+    )

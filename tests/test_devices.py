@@ -7,15 +7,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import gridless as gl
-from gridless.density.basis import ExpPolynomial, Gaussian
-from gridless.density.network import Network
+from gridless.density.exp_polynomial import ExpPolynomial
+from gridless.density.gaussian import Gaussian
+from gridless.density.network import make_perceptrons
 from gridless.distributed import find_device
 from gridless.errors import InputError
 from gridless.examples import OneObservable
 from gridless.training.adam import Adam
-from gridless.training.newton import event_gradients
-from gridless.training.objectives import Flatness
-from gridless.training.trainer import Events, Trainer
+from gridless.training.events import Events
+from gridless.training.flatness import Flatness, Term
+from gridless.training.objectives import find_objective
+from gridless.training.polish import event_gradients
+from gridless.training.trainer import Trainer
 
 META = torch.device("meta")
 CARDS = [
@@ -94,29 +97,25 @@ def test_training_keeps_to_its_device(objective, basis, components, monkeypatch)
     Adam, the gradients of events for Newton's matrix, and the penalty. (The integral of a Gaussian
     is taken in one of two ways, by the numbers: it cannot be tried on shapes.)"""
     grid = torch.tensor([[0.25], [0.75]])
-    network = Network(
-        2, basis, components, (4,), members=2, templates=grid if objective == "template" else None
-    )
-    events = Events(torch.zeros(50, 2), torch.arange(50) % 2, torch.ones(2, 50))
-    flatness = Flatness(grid, (events.x[:9], events.weights[:, :9]), False, 2)
-    trainer = Trainer(network, events, events, grid, objective, 1.0, torch.Generator())
+    target = find_objective(objective)
+    templates = grid if target.normalises_over_templates else None
+    network = make_perceptrons(2, basis, components, (4,), members=2, templates=templates)
+    events = Events(torch.zeros(50, 2), torch.arange(50) % 2, torch.ones(2, 50), grid)
+    term = Term(2)
+    if objective == "posterior":
+        term = Flatness(grid, (events.x[:9], events.weights[:, :9]), False, 2)
+    trainer = Trainer(network, events, events, target, term, 1.0, torch.Generator())
     ridges = [ridge.to(META) for ridge in trainer.ridges()]
     trainer = trainer.to(META)
-    flatness.to(META)
     assert trainer.device == META
     # What comes back to the processor has no numbers either; any will do.
     monkeypatch.setattr(torch.Tensor, "cpu", lambda v: torch.zeros(v.shape, dtype=v.dtype))
     parameters = list(network.parameters())
     adam = Adam(parameters, ridges)
     with OnDevice():
-        log_c, z = network(trainer.events.x)
-        cost = trainer.cost(log_c, z, trainer.events)
-        if objective == "posterior":
-            cost = cost + flatness.term(network)[1]
+        cost = trainer.cost(trainer.events) + term.value(network)[1]
         adam.step(list(torch.autograd.grad(cost.sum(), parameters)), 0.1)
-        rows = event_gradients(
-            network, trainer.events.x, lambda a, b: trainer.cost(a, b, trainer.events)
-        )
+        rows = event_gradients(trainer, trainer.events)
         assert (rows @ rows.mT).device == META
 
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import gridless as gl
-from gridless.density.network import Network
+from gridless.density.network import make_perceptrons
 from gridless.examples import OneObservable, TwoObservables
-from gridless.fitting import _folds, _prepare, _samples, _split, input_transformation
+from gridless.training.events import input_transformation, split_events
 
 QUICK = {"hidden": (3,), "epochs": 2}
 
@@ -28,7 +28,7 @@ def test_same_seed_same_model(templates, objective):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"objective": "likelihood"}, "objective: there is no 'likelihood'; known are penalty"),
+        ({"objective": "likelihood"}, "objective: there is no 'likelihood'; known are .*penalty"),
         ({"prior": "jeffreys"}, "prior: there is no 'jeffreys'; give one of 'divide' or 'flat'"),
         ({"basis": "cauchy"}, "basis: there is no 'cauchy'"),
         ({"activation": "gelu"}, "activation"),
@@ -41,11 +41,9 @@ def test_same_seed_same_model(templates, objective):
         ({"epochs": 0}, "epochs: 0"),
         ({"batch": 0}, "batch: 0"),
         ({"hidden": (500, 500)}, "18,000 events to train on for a network of 25.,... parameters"),
-        ({"penalty": gl.Penalty()}, 'set objective="penalty"'),
-        (
-            {"objective": "penalty", "penalty": gl.Penalty(at=[0, 2])},
-            r"outside the bounds of theta in \[0, 1\]",
-        ),
+        ({"objective": gl.Penalty(at=[0, 2])}, r"outside the bounds of theta in \[0, 1\]"),
+        ({"objective": {"penalty": {"density": "kde"}}}, "events, histogram"),
+        ({"network": "transformer"}, "network: there is no 'transformer'; known are .*perceptron"),
     ],
 )
 def test_bad_options_are_refused_before_training(templates, options, message):
@@ -57,7 +55,7 @@ def test_histograms_of_many_observables_are_refused():
     x = np.random.default_rng(1).normal(size=(2000, 4))
     templates = gl.Templates(x, np.repeat([0.25, 0.75], 1000), (0, 1))
     with pytest.raises(gl.InputError, match='use density="events"'):
-        gl.fit(templates, objective="penalty", penalty=gl.Penalty(density="histogram"))
+        gl.fit(templates, objective=gl.Penalty(density="histogram"))
 
 
 @pytest.mark.parametrize("basis", ["gaussian", "logistic", "exp_polynomial", gl.ExpPolynomial(3)])
@@ -74,7 +72,7 @@ def test_named_bases_are_kept_as_wide_as_half_the_spacing(templates):
 
 
 def test_the_degree_grows_with_what_is_there(monkeypatch):
-    monkeypatch.setattr("gridless.density.basis._MANY_EVENTS", 1_000)
+    monkeypatch.setattr("gridless.density.exp_polynomial.MIN_EVENTS_FOR_CUBIC", 1_000)
     toy, options = OneObservable(), QUICK | {"replicas": 0}
     degrees = {
         "many": toy.templates(120, seed=1),
@@ -140,7 +138,7 @@ def test_lambda_makes_both_terms_comparable():
 
 
 def test_one_layer_may_be_a_number(templates):
-    assert gl.fit(templates, hidden=3, epochs=1).network.hidden == (3,)
+    assert gl.fit(templates, hidden=3, epochs=1).network.conditioner.hidden == (3,)
 
 
 def test_nothing_is_printed_in_a_pipe(templates, capfd):
@@ -173,19 +171,16 @@ def test_a_cauchy_observable_can_be_used():
 
 def test_members_of_an_ensemble_hold_out_each_event_once(templates):
     generator = torch.Generator().manual_seed(1)
-    fold = _folds(templates, 4, generator)
-    for k in range(len(templates.grid)):
-        own = fold[torch.as_tensor(templates.template) == k]
-        assert torch.bincount(own).tolist() == [500] * 4
-    network = Network(1, gl.Gaussian(), 1, (), members=4)
-    training, held = _split(
-        _prepare(templates, templates.mean_weights(), network), fold, 4, generator
-    )
+    network = make_perceptrons(1, gl.Gaussian(), 1, (), members=4)
+    split = split_events(templates, templates.mean_weights(), network, 0.25, generator)
+    training, held = split.training, split.held_out
     assert len(training) == len(held) == len(templates)
     assert ((training.weights == 0).sum(0) == 1).all()
     assert ((held.weights != 0).sum(0) == 1).all()
-    samples = _samples(templates.x, templates.mean_weights(), fold, 4)
-    assert sum(len(x) for x, _ in samples) == len(templates)
+    for k in range(len(templates.grid)):
+        own = held.weights[:, held.template == k]
+        assert (own != 0).sum(1).tolist() == [500] * 4
+    assert [len(x) for x, _ in split.unseen] == [len(templates) // 4] * 4
 
 
 def test_an_ensemble_is_reproducible_and_better_than_nothing(templates):

@@ -23,12 +23,6 @@ LAYERS = [
     {"examples", "cli", "demo", "paper", "__main__", "__init__"},
 ]
 WITHOUT_TORCH = {"errors", "registry", "templates", "files", "likelihood"}
-# Imports against the way that are still to be cured: (importing file, imported folder).
-EXCEPTIONS = {
-    ("model/model.py", "training"),
-    ("model/file.py", "training"),
-    ("model/evaluation.py", "training"),
-}
 
 
 def layer(name: str) -> int:
@@ -54,7 +48,7 @@ FILES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
 def test_a_folder_imports_only_what_stands_above_it(path):
     own = path.parts[0].removesuffix(".py")
     for name in imported(SOURCE / path):
-        if name.startswith("gridless.") and (str(path), name.split(".")[1]) not in EXCEPTIONS:
+        if name.startswith("gridless."):
             other = name.split(".")[1]
             if other.startswith("__"):
                 continue

@@ -49,20 +49,23 @@ class Registry(Generic[T]):
 BASES: Registry[Any] = Registry(
     "basis",
     {
-        "exp_polynomial": "gridless.density.basis:ExpPolynomial",
-        "gaussian": "gridless.density.basis:Gaussian",
-        "logistic": "gridless.density.basis:Logistic",
+        "correlated_gaussian": "gridless.density.gaussian:CorrelatedGaussian",
+        "exp_polynomial": "gridless.density.exp_polynomial:ExpPolynomial",
+        "gaussian": "gridless.density.gaussian:Gaussian",
+        "logistic": "gridless.density.logistic:Logistic",
     },
 )
 OBJECTIVES: Registry[Any] = Registry(
     "objective",
     {
         "penalty": "gridless.training.objectives:Penalty",
-        "posterior": "gridless.training.objectives:Posterior",
-        "template": "gridless.training.objectives:Template",
+        "posterior": "gridless.training.objectives:PosteriorObjective",
+        "template": "gridless.training.objectives:TemplateObjective",
     },
 )
-NETWORKS: Registry[Any] = Registry("network", {"perceptron": "gridless.density.network:Perceptron"})
+NETWORKS: Registry[Any] = Registry(
+    "network", {"perceptron": "gridless.density.conditioner:Perceptron"}
+)
 FORMATS: Registry[Any] = Registry(
     "file format",
     {

@@ -197,7 +197,7 @@ def test_export(folder, tmp_path):
     x = gl.read(data, "x").x
     (y,) = ReferenceEvaluator(onnx.load(tmp_path / "m.onnx")).run(None, {"x": x.astype(np.float32)})
     standard = model.network.standardise(torch.tensor(x)).float()
-    ours = model.network.layers(standard)[-1][1].detach().mT.numpy()
+    ours = model.network.conditioner(standard).detach().mT.numpy()
     np.testing.assert_allclose(y, ours, atol=1e-5)
     curve = json.loads((tmp_path / "c.json").read_text())
     likelihood = model.likelihood(x)

@@ -8,17 +8,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridless.density.basis import (
-    Basis,
-    ExpPolynomial,
-    Gaussian,
-    Logistic,
-    basis_kind,
-    box_quadrature,
-)
-from gridless.density.network import mixture_log_prob
+from gridless.density.basis import Basis, box_quadrature, register_basis
+from gridless.density.exp_polynomial import ExpPolynomial
+from gridless.density.gaussian import CorrelatedGaussian, Gaussian
+from gridless.density.logistic import Logistic
+from gridless.density.mixture import Mixture
 from gridless.errors import InputError
 from gridless.likelihood import chebyshev
+from gridless.registry import BASES as REGISTERED
 from gridless.templates.grid import Grid
 
 BASES = [Gaussian(), Gaussian(0.05), Logistic(), Logistic(0.05), ExpPolynomial(2), ExpPolynomial(5)]
@@ -64,7 +61,7 @@ def test_mixture_integrates_to_one(numbers):
     logits = torch.tensor(numbers[:3], dtype=torch.float64)
     z = torch.tensor(numbers[3:], dtype=torch.float64).reshape(3, 2)
     log_c = torch.log_softmax(logits, -1)
-    total = integrate(lambda t: mixture_log_prob(Gaussian(), log_c, z, t.unsqueeze(-1)))
+    total = integrate(lambda t: Mixture(Gaussian(), log_c, z).log_prob(t.unsqueeze(-1)))
     assert total == pytest.approx(1, abs=1e-6)
 
 
@@ -87,7 +84,11 @@ def test_floor_is_the_least_width():
     assert width.item() == pytest.approx(0.05, abs=1e-6)
 
 
-def test_a_subclass_is_known_by_its_name():
+def test_a_registered_basis_is_known_by_its_name():
+    class Unregistered(Gaussian):
+        name = "unregistered_for_a_test"
+
+    @register_basis
     class Flat(Basis):
         name = "flat_for_a_test"
         outputs = 1
@@ -99,13 +100,14 @@ def test_a_subclass_is_known_by_its_name():
             return torch.zeros_like(t + z[..., 0])
 
     grid = Grid(np.array([[0.25], [0.75]]), np.array([[0.0, 1.0]]), ("theta",))
-    assert basis_kind("flat_for_a_test") is Flat
+    assert REGISTERED.find("flat_for_a_test") is Flat
+    assert "unregistered_for_a_test" not in REGISTERED.names
     assert isinstance(Flat.for_templates(grid, 1_000), Flat)
 
 
 def test_unknown_names_and_bad_options_say_the_cure():
     with pytest.raises(InputError, match=r"known are .*gaussian"):
-        basis_kind("gausian")
+        REGISTERED.find("gausian")
     with pytest.raises(InputError, match="floor"):
         Gaussian(-1)
     with pytest.raises(InputError, match="degree"):
@@ -119,7 +121,9 @@ def label(basis):
 
 
 @pytest.mark.parametrize(
-    "basis", [Gaussian(0.1, 2), ExpPolynomial(3, 0.1, 2), ExpPolynomial(2, 0.2, 3)], ids=label
+    "basis",
+    [CorrelatedGaussian(0.1, 2), ExpPolynomial(3, 0.1, 2), ExpPolynomial(2, 0.2, 3)],
+    ids=label,
 )
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
@@ -133,7 +137,7 @@ def test_several_parameters_integrate_to_one_on_the_box(basis, data):
     torch.testing.assert_close(shape, basis.log_prob(points, z))
 
 
-@pytest.mark.parametrize("basis", [Gaussian(0.1, 2), ExpPolynomial(3, 0.1, 2)], ids=label)
+@pytest.mark.parametrize("basis", [CorrelatedGaussian(0.1, 2), ExpPolynomial(3, 0.1, 2)], ids=label)
 def test_values_at_once_are_values_one_by_one(basis):
     z = torch.randn(5, 2, basis.outputs, generator=torch.Generator().manual_seed(1)).double()
     t = torch.rand(7, 2, generator=torch.Generator().manual_seed(2)).double()
@@ -146,7 +150,7 @@ def test_values_at_once_are_values_one_by_one(basis):
 def test_correlated_gaussian_against_scipy():
     from scipy.stats import multivariate_normal
 
-    basis = Gaussian(parameters=2)
+    basis = CorrelatedGaussian(parameters=2)
     z = torch.tensor([0.5, 0.4, np.log(0.08), np.log(0.06), -0.7], dtype=torch.float64)
     # y_1 = d_1 / 0.08, y_2 = (d_2 - 0.7 d_1) / 0.06.
     root = np.array([[1 / 0.08, 0], [-0.7 / 0.06, 1 / 0.06]])
@@ -160,8 +164,28 @@ def test_one_parameter_only():
     plane = Grid(np.array([[0.2, 0.3], [0.8, 0.7]]), np.array([[0.0, 1.0]] * 2), ("a", "b"))
     with pytest.raises(InputError, match="one parameter"):
         Logistic.for_templates(plane, 1_000)
+    with pytest.raises(InputError, match="give 2 or 3"):
+        CorrelatedGaussian(parameters=4)
     with pytest.raises(InputError, match="give 1, 2 or 3"):
-        Gaussian(parameters=4)
+        ExpPolynomial(parameters=4)
+
+
+def test_a_gaussian_of_several_parameters_correlates_them():
+    plane = Grid(np.array([[0.2, 0.3], [0.8, 0.7]]), np.array([[0.0, 1.0]] * 2), ("a", "b"))
+    assert isinstance(Gaussian.for_templates(plane, 1_000), CorrelatedGaussian)
+    # So do options that version 0.1 saved.
+    found = Gaussian.from_options({"floor": 0.1, "parameters": 2})
+    assert isinstance(found, CorrelatedGaussian)
+    assert found.options() == {"floor": 0.1, "parameters": 2}
+    assert type(Gaussian.from_options({"floor": 0.1, "parameters": 1})) is Gaussian
+
+
+def test_a_name_that_is_taken_is_refused():
+    with pytest.raises(InputError, match="'gaussian' is taken"):
+
+        @register_basis
+        class Another(Gaussian):
+            name = "gaussian"
 
 
 @pytest.mark.parametrize("basis", [Gaussian(0.05), ExpPolynomial(3), ExpPolynomial(2, 0.1, 2)])
@@ -201,7 +225,7 @@ def test_few_nodes_integrate_as_well_as_many(degree, floor, size, seed):
 
 def test_smooth_polynomials_need_few_nodes():
     basis = ExpPolynomial(2)
-    counts = [len(basis._quadrature(np.array([c, c]), 1e-10)[0]) for c in (0.1, 1, 10, 100)]
+    counts = [len(basis._rule(np.array([c, c]), 1e-10)[0]) for c in (0.1, 1, 10, 100)]
     assert counts == sorted(counts)
     assert counts[0] == 8
     assert counts[-1] == 96

@@ -1,31 +1,19 @@
-"""Components of an ensemble on one axis, and curves in either precision."""
+"""Curves in either precision."""
 
 import numpy as np
 import torch
 
-from gridless.density.basis import Gaussian
-from gridless.density.network import Network
+from gridless.density.gaussian import Gaussian
+from gridless.density.network import make_perceptrons
 from gridless.likelihood import chebyshev
 from gridless.model import evaluation
-from gridless.model.evaluation import log_density, log_likelihood, merged
+from gridless.model.evaluation import log_density, log_likelihood
 
 
 def make(members=1, components=2):
-    network = Network(2, Gaussian(0.1), components, (5,), "tanh", members)
+    network = make_perceptrons(2, Gaussian(0.1), components, (5,), "tanh", members)
     network.initialise(torch.Generator().manual_seed(1))
     return network.eval()
-
-
-def test_merged_groups_hold_their_own_members():
-    log_c, z = make(members=6, components=3)(torch.randn(11, 2))
-    one_c, one_z = merged(log_c, z, 2)
-    assert one_c.shape == (2, 11, 9)
-    assert one_z.shape == (2, 11, 9, 2)
-    for member in range(6):
-        group, first = divmod(member, 3)
-        own = slice(3 * first, 3 * first + 3)
-        assert torch.equal(one_c[group, :, own], log_c[member])
-        assert torch.equal(one_z[group, :, own], z[member])
 
 
 def test_the_curve_is_the_sum_of_log_densities(monkeypatch):
@@ -34,8 +22,8 @@ def test_the_curve_is_the_sum_of_log_densities(monkeypatch):
     t = np.linspace(0, 1, 9)[:, None]
     for members, components in ((1, 1), (1, 2), (2, 3)):
         network = make(members, components)
-        for single in (evaluation.SINGLE, 1_000):
-            monkeypatch.setattr(evaluation, "SINGLE", single)
+        for single in (evaluation.MAX_DOUBLE_EVENTS, 1_000):
+            monkeypatch.setattr(evaluation, "MAX_DOUBLE_EVENTS", single)
             for given in (None, weights):
                 curve = chebyshev.evaluate(log_likelihood(network, x, given), t)
                 rows = [log_p.double().numpy() for _, log_p in log_density(network, x, t)]

@@ -46,8 +46,7 @@ def test_ensembles_and_other_bases_survive(tmp_path):
         components=2,
         hidden=(),
         ensemble=2,
-        objective="penalty",
-        penalty=gl.Penalty(at=[0, 0.5, 1], density="histogram"),
+        objective=gl.Penalty(at=[0, 0.5, 1], density="histogram"),
         epochs=1,
     )
     model.save(tmp_path / "m.safetensors")
@@ -102,8 +101,8 @@ def test_a_newer_file(path):
     ("changes", "message"),
     [
         ({"members": None}, "(?s)its header is damaged .*members"),
-        ({"hidden": "many"}, "its header is damaged"),
-        ({"hidden": [9]}, "its arrays do not fit its header"),
+        ({"network_options": "many"}, "its header is damaged"),
+        ({"network_options": {"hidden": [9]}}, "its arrays do not fit its header"),
         ({"basis": "of_my_own"}, "there is no 'of_my_own'.*import the module"),
     ],
 )

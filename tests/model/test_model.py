@@ -51,8 +51,8 @@ def test_it_says_what_it_is(model_2d):
 
 def test_chunks_do_not_change_the_sum(model_2d, monkeypatch):
     whole = model_2d.likelihood(X)
-    monkeypatch.setattr("gridless.model.evaluation._BLOCK", 1)
-    monkeypatch.setattr("gridless.model.evaluation._LEAST", 37)
+    monkeypatch.setattr("gridless.model.evaluation.BLOCK_NUMBERS", 1)
+    monkeypatch.setattr("gridless.model.evaluation.MIN_BLOCK_EVENTS", 37)
     pieces = model_2d.likelihood(X)
     np.testing.assert_allclose(pieces.coefficients, whole.coefficients, atol=1e-9)
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import gridless as gl
-from gridless.density.network import ACTIVATIONS
+from gridless.density.activations import ACTIVATIONS
 from gridless.model.onnx import onnx_bytes
 
 
@@ -20,8 +20,9 @@ def test_onnx_of_every_activation_with_bent_inputs(activation):
     options = {"hidden": (3, 2), "epochs": 1, "replicas": 0, "ensemble": 2}
     model = gl.fit(gl.Templates(x, theta, (0, 1)), activation=activation, **options)
     assert model.network.bend.tolist() == [0, 1]
+    model.network.bend[1] = 0.3
     made = onnx.load_model_from_string(onnx_bytes(model))
     (y,) = ReferenceEvaluator(made).run(None, {"x": x.astype(np.float32)})
     standard = model.network.standardise(torch.tensor(x)).float()
-    ours = model.network.layers(standard)[-1][1].detach().mT.numpy()
+    ours = model.network.conditioner(standard).detach().mT.numpy()
     np.testing.assert_allclose(y, ours, atol=1e-4)

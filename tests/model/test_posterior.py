@@ -5,22 +5,23 @@ import pytest
 import torch
 
 import gridless as gl
-from gridless.density.basis import Gaussian
-from gridless.density.network import Network
+from gridless.density.gaussian import CorrelatedGaussian, Gaussian
+from gridless.density.mixture import Mixture
 from gridless.examples import TwoObservables
 from gridless.model.posterior import Posterior
 from gridless.templates.grid import Grid
-from gridless.training.objectives import log_prob_at
 
 BOUNDS = (100.0, 120.0)
 
 
-def make(log_q=None):
+FLAT = np.zeros(1)
+
+
+def make(log_q=FLAT):
     """Two events: a Gaussian at the middle, and one beyond the upper bound."""
     grid = Grid(np.zeros((0, 1)), np.array([BOUNDS]), ("mass",))
     z = torch.tensor([[[0.5, np.log(0.1)]], [[1.2, np.log(0.1)]]], dtype=torch.float64)
-    network = Network(1, Gaussian(), 1, ())
-    return Posterior(network, torch.zeros(2, 1, dtype=torch.float64), z, grid, log_q)
+    return Posterior(Mixture(Gaussian(), torch.zeros(2, 1).double(), z), grid, log_q)
 
 
 def test_normalised_in_the_units_of_theta():
@@ -75,9 +76,9 @@ def test_an_ensemble_is_the_average_density(model_2d):
     densities = []
     for e in range(2):
         network = model_2d.network.member(e).double_copy()
-        log_c, z = network(network.standardise(torch.tensor(x)))
-        at_values = torch.exp(log_prob_at(network, log_c, z, values))
-        at_templates = torch.exp(log_prob_at(network, log_c, z, network.templates))
+        mixture = network(network.standardise(torch.tensor(x)))
+        at_values = torch.exp(mixture.log_prob_at(values))
+        at_templates = torch.exp(mixture.log_prob_at(network.templates))
         densities.append((at_values / at_templates.mean(-1, keepdim=True))[0].detach().numpy())
     ratio = np.mean(densities, axis=0) / model_2d.implied_prior([0.3, 0.8])
     posterior = model_2d.posterior(x)
@@ -90,8 +91,8 @@ def test_two_parameters():
     grid = Grid(np.zeros((0, 2)), np.array([[0.0, 10.0], [-1.0, 1.0]]), ("a", "b"))
     # y_1 = d_1 / 0.1, y_2 = (d_2 - d_1) / 0.1: both widths 0.1 and 0.1 sqrt 2, correlated.
     z = torch.tensor([[[0.5, 0.5, np.log(0.1), np.log(0.1), -1.0]]], dtype=torch.float64)
-    network = Network(1, Gaussian(parameters=2), 1, ())
-    posterior = Posterior(network, torch.zeros(1, 1, dtype=torch.float64), z, grid, None)
+    mixture = Mixture(CorrelatedGaussian(parameters=2), torch.zeros(1, 1).double(), z)
+    posterior = Posterior(mixture, grid, np.zeros((1, 1)))
     np.testing.assert_allclose(posterior.mean, [[5, 0]], atol=0.02)
     np.testing.assert_allclose(posterior.mode, [[5, 0]], atol=0.05)
     draws = posterior.sample(40_000, seed=1)[:, 0]

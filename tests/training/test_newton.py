@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from gridless.density.basis import Gaussian
-from gridless.density.network import Network
-from gridless.training.newton import event_gradients, flatten, gradient, newton, restore
+from gridless.density.gaussian import Gaussian
+from gridless.density.network import make_perceptrons
+from gridless.training.newton import flatten, gradient, newton, restore
 
 
 def make(hidden=(4, 3), members=2):
-    network = Network(2, Gaussian(), 2, hidden, "tanh", members)
+    network = make_perceptrons(2, Gaussian(), 2, hidden, "tanh", members)
     network.initialise(torch.Generator().manual_seed(1))
     return network
 
@@ -19,12 +19,12 @@ def test_event_gradients_are_those_of_single_events(hidden):
     network = make(hidden)
     x = torch.randn(5, 2, generator=torch.Generator().manual_seed(2))
 
-    def cost(log_c, z):
-        return (log_c.exp() * z[..., 0] ** 2 + z[..., 1]).sum((-1, -2))
+    def cost(mixture):
+        return (mixture.log_c.exp() * mixture.z[..., 0] ** 2 + mixture.z[..., 1]).sum((-1, -2))
 
-    together = event_gradients(network, x, cost)
+    together = network.event_gradients(x, cost)
     for i in range(5):
-        alone = gradient(cost(*network(x[i : i + 1])), network)
+        alone = gradient(cost(network(x[i : i + 1])), network)
         torch.testing.assert_close(together[..., i].double(), alone, atol=1e-6, rtol=1e-5)
 
 

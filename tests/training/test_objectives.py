@@ -1,28 +1,36 @@
 """Costs and penalty against what they must be by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from gridless.density.basis import Gaussian
-from gridless.density.network import Network
+from gridless.density.gaussian import Gaussian
+from gridless.density.mixture import Mixture
+from gridless.density.network import make_perceptrons
 from gridless.errors import InputError
+from gridless.registry import OBJECTIVES
+from gridless.training.events import Events
+from gridless.training.flatness import Flatness, histogram_density
 from gridless.training.objectives import (
-    Flatness,
     Penalty,
-    histogram_density,
-    log_prob_at,
-    posterior_cost,
-    template_cost,
+    PosteriorObjective,
+    TemplateObjective,
+    find_objective,
+    register_objective,
 )
 
 GRID = torch.tensor([[0.1], [0.5], [0.9]])
+SHARE = torch.tensor([0.2, 0.5, 0.3])
+posterior_cost, template_cost = PosteriorObjective().cost, TemplateObjective().cost
 
 
 def make_network(members=2, templates=None, log_share=None, components=1):
-    network = Network(1, Gaussian(), components, (3,), "tanh", members, templates, log_share)
+    network = make_perceptrons(
+        1, Gaussian(), components, (3,), "tanh", members, templates, log_share
+    )
     network.initialise(torch.Generator().manual_seed(2))
     return network
 
@@ -33,75 +41,64 @@ def batch():
     x = torch.randn(40, 1, generator=generator)
     template = torch.randint(0, 3, (40,), generator=generator)
     weights = torch.rand(1, 40, generator=generator)
-    return x, template, weights
+    return Events(x, template, weights, GRID)
 
 
 def test_posterior_cost_is_the_summed_log_density(batch):
-    x, template, weights = batch
-    network = make_network()
-    log_c, z = network(x)
-    cost = posterior_cost(network, log_c, z, GRID[template], weights)
-    every = log_prob_at(network, log_c, z, GRID)
-    by_hand = [-sum(weights[0, i] * every[e, i, template[i]] for i in range(40)) for e in range(2)]
+    mixture = make_network()(batch.x)
+    cost = posterior_cost(mixture, batch)
+    at, w = mixture.log_prob_at(GRID), batch.weights[0]
+    by_hand = [-sum(w[i] * at[e, i, batch.template[i]] for i in range(40)) for e in range(2)]
     torch.testing.assert_close(cost, torch.stack(by_hand))
 
 
 def test_flat_posteriors_cost_nothing(batch):
-    x, template, weights = batch
-    network = make_network()
-    _, z = network(x)
-    z = z.detach().clone()
+    z = make_network()(batch.x).z.detach().clone()
     z[..., 1] = 15.0
-    zeros = torch.zeros(2, 40, 1)
-    assert posterior_cost(network, zeros, z, GRID[template], weights).abs().max() < 1e-4
-    network = make_network(templates=GRID)
-    assert template_cost(network, zeros, z, template, weights).abs().max() < 1e-4
+    flat = Mixture(Gaussian(), torch.zeros(2, 40, 1), z)
+    assert posterior_cost(flat, batch).abs().max() < 1e-4
+    flat = Mixture(Gaussian(), torch.zeros(2, 40, 1), z, False, GRID, torch.log(SHARE))
+    assert template_cost(flat, batch).abs().max() < 1e-4
 
 
 def test_template_cost_ignores_a_factor_of_x(batch):
     """Scaling p(theta | x) by any function of x leaves it, since it normalises over templates."""
-    x, template, weights = batch
-    network = make_network(1, GRID, torch.log(torch.tensor([0.2, 0.5, 0.3])), components=2)
-    log_c, z = network(x)
-    shift = torch.randn(1, 40, 1)
-    plain = template_cost(network, log_c, z, template, weights)
-    shifted = template_cost(network, log_c + shift, z, template, weights)
-    torch.testing.assert_close(plain, shifted)
+    mixture = make_network(1, GRID, torch.log(SHARE), components=2)(batch.x)
+    shifted = replace(mixture, log_c=mixture.log_c + torch.randn(1, 40, 1))
+    torch.testing.assert_close(template_cost(mixture, batch), template_cost(shifted, batch))
 
 
 @pytest.mark.parametrize("components", [1, 2])
 def test_the_gradient_of_the_template_cost(batch, components):
     """Its own gradient against differences, with weights of either sign."""
-    x, template, weights = batch
-    network = make_network(2, GRID, torch.log(torch.tensor([0.2, 0.5, 0.3])), components).double()
-    log_c, z = (v.detach()[:, :8].requires_grad_() for v in network(x.double()))
-    signed = weights.double()[:, :8] - 0.3
+    network = make_network(2, GRID, torch.log(SHARE), components).double()
+    mixture = network(batch.x.double())
+    log_c, z = (v.detach()[:, :8].requires_grad_() for v in (mixture.log_c, mixture.z))
+    few = batch[slice(0, 8)]
+    signed = replace(few, weights=few.weights.double() - 0.3)
     assert torch.autograd.gradcheck(
-        lambda a, b: template_cost(network, a, b, template[:8], signed), (log_c, z)
+        lambda a, b: template_cost(replace(mixture, log_c=a, z=b), signed), (log_c, z)
     )
 
 
 def test_template_cost_weighs_templates_by_their_share(batch):
-    x, template, weights = batch
-    share = torch.tensor([0.2, 0.5, 0.3])
-    network = make_network(1, GRID, torch.log(share))
-    log_c, z = network(x)
-    p = torch.exp(log_prob_at(network, log_c, z, GRID))[0]
-    own = p[torch.arange(40), template]
-    by_hand = -(weights[0] * torch.log(own / (p @ share))).sum()
-    torch.testing.assert_close(template_cost(network, log_c, z, template, weights)[0], by_hand)
+    mixture = make_network(1, GRID, torch.log(SHARE))(batch.x)
+    p = torch.exp(mixture.log_prob_at(GRID))[0]
+    own = p[torch.arange(40), batch.template]
+    by_hand = -(batch.weights[0] * torch.log(own / (p @ SHARE))).sum()
+    torch.testing.assert_close(template_cost(mixture, batch)[0], by_hand)
 
 
 def test_flatness_follows_all_events_from_its_anchor(batch):
-    x, _, weights = batch
     network = make_network()
+    x, weights = batch.x, batch.weights
     at = torch.tensor([[0.0], [0.5], [1.0]])
     few = Flatness(at, (x[:10], weights[:, :10]), complete=False, members=2)
-    every = Flatness(at, (x, weights), complete=True, members=2)
-    few.anchor(network, iter([(x[:25], weights[:, :25]), (x[25:], weights[:, 25:])]))
-    torch.testing.assert_close(few.spread(network), every.spread(network))
-    q = every.implied_prior(network, x, weights)
-    torch.testing.assert_close(every.spread(network), q.std(-1, correction=0))
+    whole = Flatness(at, (x, weights), complete=True, members=2)
+    few.anchor(network, batch)
+    torch.testing.assert_close(few.spread(network), whole.spread(network))
+    q = whole.implied_prior(network, x, weights)
+    torch.testing.assert_close(whole.spread(network), q.std(-1, correction=0))
 
 
 def test_rounded_spread_has_no_kink_at_zero():
@@ -110,13 +107,14 @@ def test_rounded_spread_has_no_kink_at_zero():
     )
     network = make_network(members=1)
     with torch.no_grad():
-        network.biases[-1][..., 0] = 0.5
-        for weight in network.weights:
+        network.conditioner.biases[-1][..., 0] = 0.5
+        for weight in network.conditioner.weights:
             weight.zero_()
     flatness.rounding = torch.tensor([0.1])
-    s, term = flatness.term(network)
+    flatness.strength = torch.tensor([3.0])
+    s, term = flatness.value(network)
     assert s.item() < 1e-6
-    assert term.item() == pytest.approx(0.1)
+    assert term.item() == pytest.approx(0.3)
     term.sum().backward()
     assert all(torch.isfinite(p.grad).all() for p in network.parameters() if p.grad is not None)
 
@@ -152,8 +150,40 @@ def test_bad_penalties(options, message):
 
 
 def test_cost_of_a_known_gaussian():
-    network = Network(1, Gaussian(), 1, (), "tanh", 1)
     z = torch.tensor([[[[0.5, math.log(0.2)]]]])
-    cost = posterior_cost(network, torch.zeros(1, 1, 1), z, torch.tensor([[0.5]]), torch.ones(1, 1))
+    mixture = Mixture(Gaussian(), torch.zeros(1, 1, 1), z)
+    event = Events(torch.zeros(1, 1), torch.tensor([1]), torch.ones(1, 1), GRID)
+    cost = posterior_cost(mixture, event)
     mass = math.erf(0.5 / 0.2 / math.sqrt(2))
     assert cost.item() == pytest.approx(math.log(0.2 * math.sqrt(2 * math.pi) * mass), rel=1e-5)
+
+
+def test_objectives_by_name_with_settings_or_as_they_are():
+    assert find_objective("posterior").needs_flat_grid
+    assert find_objective({"penalty": {"strength": 2, "bins": 20}}) == Penalty(strength=2, bins=20)
+    own = Penalty()
+    assert find_objective(own) is own
+
+
+@pytest.mark.parametrize(
+    ("objective", "message"),
+    [
+        ("likelihood", "known are .*penalty, posterior"),
+        ({"penalty": {"strenght": 2}}, "penalty does not take"),
+        ({"penalty": {}, "template": {}}, "give a name"),
+        (3, "give a name"),
+    ],
+)
+def test_bad_objectives(objective, message):
+    with pytest.raises(InputError, match=message):
+        find_objective(objective)
+
+
+def test_a_name_that_is_taken_is_refused():
+    with pytest.raises(InputError, match="'template' is taken"):
+
+        @register_objective
+        class Another(PosteriorObjective):
+            name = "template"
+
+    assert OBJECTIVES.find("template") is TemplateObjective

@@ -14,7 +14,7 @@ TOY = OneObservable()
 
 @pytest.fixture(scope="module")
 def good():
-    return gl.fit(TOY.templates(10_000, seed=1), "gaussian", hidden=(), seed=1, replicas=0)
+    return gl.fit(TOY.templates(10_000, seed=1), basis="gaussian", hidden=(), seed=1, replicas=0)
 
 
 def test_it_covers(good):

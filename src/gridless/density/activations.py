@@ -1,9 +1,10 @@
-"""tanh, the activation and the soft limit: twice as fast as torch's own."""
+"""Activations of the hidden units, with a tanh that is twice as fast as torch's own."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class _Tanh(torch.autograd.Function):
@@ -27,3 +28,10 @@ def tanh(a: Tensor) -> Tensor:
     """tanh a, to 2e-7 in float32."""
     result: Tensor = _Tanh.apply(a)  # type: ignore[no-untyped-call]
     return result
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "silu": nn.functional.silu,
+    "tanh": tanh,
+    "relu": torch.relu,
+}

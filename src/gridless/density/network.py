@@ -1,36 +1,58 @@
-"""The network: standardised observables in, coefficients of a mixture out (section 2)."""
+"""The network: standardised observables in, a mixture of components out (section 2)."""
 
 import copy
 import math
 from collections.abc import Callable, Sequence
-from functools import reduce
-from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from gridless.density.activations import tanh
-from gridless.density.basis import Basis
+from gridless.density.basis import Basis, PolynomialBasis
+from gridless.density.conditioner import Conditioner, ModuleEnsemble, Perceptron
+from gridless.density.mixture import Mixture
 from gridless.errors import InputError
+from gridless.registry import NETWORKS
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "silu": nn.functional.silu,
-    "tanh": tanh,
-    "relu": torch.relu,
-}
+Factory = Callable[[int, int], nn.Module]
+# The least bend that counts as one: asinh(b y) / b loses its digits below.
+MIN_BEND = 1e-6
+
+
+def outputs_needed(basis: Basis, components: int) -> int:
+    """Outputs of a network: those of every component, and a coefficient of each where there are
+    several."""
+    # A single component has coefficient 1: no output is spent on it.
+    return (components if components > 1 else 0) + components * basis.outputs
 
 
 class Network(nn.Module):
-    """`members` independent perceptrons evaluated side by side, each with a linear bypass.
+    """Standardises observables, evaluates a conditioner and reads its outputs as a mixture.
 
-    Member e maps standardised observables x to y = A_e x + b_e + MLP_e(x), and y to the log
-    coefficients log c_i = log softmax(y)_i and the raw outputs z_i of each component. The bypass
-    carries the part of the answer that is linear (for a Gaussian observable, all of it), which a
-    small saturating layer learns only slowly.
+    The members of an ensemble are evaluated side by side. Member e maps standardised x to outputs
+    y, and those to the log coefficients log c_i = log softmax(y)_i and the raw outputs z_i of each
+    component.
 
-    With `templates`, their values in units of the range, densities are normalised over those
-    values instead of the range: sum_k s_k p(t_k | x) = 1, `log_share` the logs of the shares s_k of
-    the templates in all events.
+    Parameters
+    ----------
+    conditioner : Conditioner
+        What maps standardised observables to outputs.
+    basis : Basis
+        The shape of the components.
+    components : int
+        Their number.
+    templates, log_share : Tensor (templates, parameters), Tensor (templates), optional
+        Values of the templates in units of the range and the logs of their shares s_k in all
+        events. If given, they normalise densities: sum_k s_k p(t_k | x) = 1, instead of the range.
+
+    Examples
+    --------
+    >>> import torch, gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> model = gl.fit(OneObservable().templates(500, seed=1), epochs=1, replicas=0)
+    >>> x = model.network.standardise(torch.tensor([[0.3], [1.2]]))
+    >>> model.network(x).log_prob_at(torch.tensor([[0.2], [0.8]])).shape  # members, events, values
+    torch.Size([1, 2, 2])
     """
 
     mean: Tensor
@@ -41,30 +63,18 @@ class Network(nn.Module):
 
     def __init__(
         self,
-        inputs: int,
+        conditioner: Conditioner,
         basis: Basis,
         components: int,
-        hidden: Sequence[int],
-        activation: str = "tanh",
-        members: int = 1,
+        inputs: int,
         templates: Tensor | None = None,
         log_share: Tensor | None = None,
     ) -> None:
         super().__init__()
-        if activation not in ACTIVATIONS:
-            known = ", ".join(ACTIVATIONS)
-            raise InputError(f"activation: there is no {activation!r}; known are {known}")
-        self.basis, self.components, self.members = basis, components, members
-        self.activation, self.hidden = activation, tuple(hidden)
-        # A single component has coefficient 1: no output is spent on it.
+        self.conditioner = conditioner
+        self.basis = basis
+        self.components = components
         self._logits = components if components > 1 else 0
-        outputs = self._logits + components * basis.outputs
-        sizes = [inputs, *hidden, outputs]
-        shapes = list(pairwise(sizes))
-        if hidden:
-            shapes.append((inputs, outputs))
-        self.weights = nn.ParameterList(torch.zeros(members, *shape) for shape in shapes)
-        self.biases = nn.ParameterList(torch.zeros(members, 1, size) for size in sizes[1:])
         self.register_buffer("mean", torch.zeros(inputs))
         self.register_buffer("scale", torch.ones(inputs))
         self.register_buffer("bend", torch.zeros(inputs))
@@ -74,25 +84,33 @@ class Network(nn.Module):
         self.register_buffer("log_share", log_share)
 
     @property
-    def normalised(self) -> bool:
+    def members(self) -> int:
+        """The number of networks side by side."""
+        return self.conditioner.members
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision in which it is evaluated."""
+        return next(self.parameters()).dtype
+
+    @property
+    def integrated(self) -> bool:
         """Whether components count as densities: where the range normalises, and else for several
         components of one parameter, whose integrals are cheap and with which training does better.
         A single component's integral would cancel."""
         return self.templates is None or (self.basis.parameters == 1 and self.components > 1)
 
+    def polynomial(self, members: int | None = None) -> PolynomialBasis | None:
+        """The basis, if log p(t | x) of that many members (or all) is a polynomial in t, up to a
+        term without t."""
+        terms = (members or self.members) * self.components
+        return self.basis if terms == 1 and isinstance(self.basis, PolynomialBasis) else None
+
     def initialise(self, generator: torch.Generator) -> None:
-        """Draw the weights so that every unit starts with unit variance, the output nearly at
-        the basis' own starting point."""
-        layers = len(self.biases)
-        for layer in range(layers - 1):
-            fan_in = self.weights[layer].shape[1]
-            nn.init.normal_(self.weights[layer], std=fan_in**-0.5, generator=generator)
-            nn.init.uniform_(self.biases[layer], -1, 1, generator=generator)
-        fan_in = self.weights[layers - 1].shape[1]
-        nn.init.normal_(self.weights[layers - 1], std=0.1 * fan_in**-0.5, generator=generator)
-        with torch.no_grad():
-            start = self.basis.start(self.components).reshape(-1)
-            self.biases[layers - 1][:, 0, self._logits :] = start
+        """Draw the weights, the outputs nearly at the basis' own starting point."""
+        start = torch.zeros(outputs_needed(self.basis, self.components))
+        start[self._logits :] = self.basis.start(self.components).reshape(-1)
+        self.conditioner.initialise(generator, start)
 
     def standardise(self, x: Tensor) -> Tensor:
         """(x - mean) / scale, with heavy tails bent in: what `forward` takes.
@@ -102,89 +120,158 @@ class Network(nn.Module):
         y = (x - self.mean) / self.scale
         if not bool(self.bend.any()):
             return y
-        b = self.bend.clamp(min=1e-6)
+        b = self.bend.clamp(min=MIN_BEND)
         return torch.where(self.bend > 0, torch.asinh(b * y) / b, y)
 
     def member(self, number: int) -> "Network":
         """One of the members as a network of its own."""
-        single = copy.deepcopy(self)
-        single.members = 1
-        for p in single.parameters():
-            p.data = p.data[number : number + 1].clone()
-        return single
+        return self._with(self.conditioner.chosen(torch.tensor([number])))
+
+    def repeated(self, times: int) -> "Network":
+        """All members, that many times one after the other."""
+        return self._with(self.conditioner.chosen(torch.arange(self.members).repeat(times)))
+
+    def _with(self, conditioner: Conditioner) -> "Network":
+        other = copy.deepcopy(self)
+        other.conditioner = conditioner
+        return other
 
     def double_copy(self) -> "Network":
         """The same network in float64, in which likelihoods are evaluated."""
         return copy.deepcopy(self).double()
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """log c (members, events, components) and z (members, events, components, outputs)."""
-        return self.split(self.layers(x)[-1][1])
+    def forward(self, x: Tensor) -> Mixture:
+        """The mixture of each member and event, of standardised observables."""
+        return self.mixture(self.conditioner(x))
 
-    def layers(self, x: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """What enters each layer and what leaves it, before the activation; the last leaves y.
-
-        (members, units, events) each: with events last, products with matrices of few rows are
-        several times faster.
-        """
-        activation = ACTIVATIONS[self.activation]
-        rows = x.T.contiguous().expand(self.members, -1, -1)
-        h, layers = rows, []
-        last = len(self.biases) - 1
-        for layer in range(last):
-            a = _affine(self.weights[layer], h, self.biases[layer])
-            layers.append((h, a))
-            h = activation(a)
-        y = _affine(self.weights[last], h, self.biases[last])
-        if last:
-            y = torch.baddbmm(y, self.weights[last + 1].mT, rows)
-        return [*layers, (h, y)]
-
-    def last_layer(self) -> Tensor:
-        """Which of the flattened parameters of a member belong to the last layer and the bypass."""
-        last = len(self.biases) - 1
-        own = {id(self.biases[last]), *(id(w) for w in list(self.weights)[last:])}
-        sizes = [(id(p) in own, p[0].numel()) for p in self.parameters()]
-        mask = torch.cat([torch.full((size,), mine) for mine, size in sizes])
-        return torch.nonzero(mask).squeeze(1)
-
-    def split(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The log coefficients and the components' outputs in y (members, units, events)."""
+    def mixture(self, y: Tensor) -> Mixture:
+        """The mixture that outputs y (members, outputs, events) stand for."""
         members, _, events = y.shape
         z = y[:, self._logits :].reshape(members, self.components, self.basis.outputs, events)
         z = z.permute(0, 3, 1, 2)
-        if not self._logits:
-            return torch.zeros_like(z[..., 0]), z
-        return torch.log_softmax(y[:, : self._logits], dim=1).mT, z
+        if self._logits:
+            log_c = torch.log_softmax(y[:, : self._logits], dim=1).mT
+        else:
+            log_c = torch.zeros_like(z[..., 0])
+        return Mixture(self.basis, log_c, z, self.integrated, self.templates, self.log_share)
+
+    def event_gradients(self, x: Tensor, cost: Callable[[Mixture], Tensor]) -> Tensor:
+        """The gradient of each event's share in the summed cost, (members, parameters, events)."""
+        return self.conditioner.event_gradients(x, lambda y: cost(self.mixture(y)))
 
 
-def _affine(weight: Tensor, h: Tensor, bias: Tensor) -> Tensor:
-    """W^T h + b of every member, with events on the last axis."""
-    return torch.baddbmm(bias.mT, weight.mT, h)
+def register_network(name: str, factory: Factory) -> Factory:
+    """Make a network known by name to `fit(network=name)` and to `load`.
 
+    Parameters
+    ----------
+    name : str
+        A name that nothing else has.
+    factory : function (inputs: int, outputs: int) -> torch.nn.Module
+        Makes a module that maps (events, inputs) to (events, outputs).
 
-def mixture_log_prob(
-    basis: Basis, log_c: Tensor, z: Tensor, t: Tensor, normalised: bool = True
-) -> Tensor:
-    """log sum_i c_i B_i(t; z_i), with `t` (..., parameters) at one value for each event.
+    Returns
+    -------
+    function
+        The factory.
 
-    Not `normalised`, the components count with their shapes only: the same family of functions
-    of t up to a factor, which is all that a likelihood needs, without integrals over the box.
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from torch import nn
+    >>> def two_layers(inputs, outputs):
+    ...     return nn.Sequential(nn.Linear(inputs, 8), nn.GELU(), nn.Linear(8, outputs))
+    >>> _ = gl.register_network("two_layers", two_layers)
     """
-    t = t if basis.parameters == 1 else t.unsqueeze(-2)
-    return _sum_components(log_c + (basis.log_prob if normalised else basis.log_shape)(t, z))
+    return NETWORKS.register(name, factory)  # type: ignore[no-any-return]
 
 
-def mixture_log_prob_at(
-    basis: Basis, log_c: Tensor, z: Tensor, t: Tensor, normalised: bool = True
-) -> Tensor:
-    """The same of every event at every one of the values t (values, parameters)."""
-    terms = basis.log_shape_at(t[:, 0] if basis.parameters == 1 else t, z)
-    if normalised:
-        log_c = log_c - basis.log_integral(z)
-    return _sum_components(log_c.unsqueeze(-2) + terms)
+def make_conditioner(
+    network: str | nn.Module | Factory,
+    inputs: int,
+    outputs: int,
+    members: int = 1,
+    options: dict[str, Any] | None = None,
+    generator: torch.Generator | None = None,
+) -> Conditioner:
+    """The conditioner of a name, a module or a function that makes modules.
+
+    Parameters
+    ----------
+    network : str, torch.nn.Module or function (inputs, outputs) -> torch.nn.Module
+        What to evaluate. Of a single module, members are copies with weights drawn anew.
+    inputs, outputs, members : int
+        Numbers of observables, of outputs and of networks.
+    options : dict
+        Further arguments of a `Conditioner`.
+    generator : torch.Generator, optional
+        Where the seeds of the modules' own random numbers come from. Without it all members are
+        alike, for weights that are set afterwards.
+    """
+    name = network if isinstance(network, str) else ""
+    factory: Any = NETWORKS.find(network) if isinstance(network, str) else network
+    if isinstance(factory, type) and issubclass(factory, Conditioner):
+        made: Conditioner = factory(inputs, outputs, members=members, **(options or {}))
+        return made
+    if not isinstance(factory, nn.Module) and not callable(factory):
+        raise InputError(
+            f"network: {type(factory).__name__}; give a registered name, a torch.nn.Module, or a "
+            "function (inputs, outputs) that makes one"
+        )
+    modules: list[nn.Module] = []
+    for member in range(members):
+        if member and generator is None:
+            modules.append(modules[0])
+        elif not isinstance(factory, nn.Module):
+            modules.append(_made(factory, inputs, outputs, _seed(generator)))
+        else:
+            modules.append(_drawn_anew(factory, _seed(generator)) if member else factory)
+    return ModuleEnsemble(modules, inputs, outputs, name)
 
 
-def _sum_components(terms: Tensor) -> Tensor:
-    """The log of a sum of exponentials over the last axis, which is short."""
-    return reduce(torch.logaddexp, terms.unbind(-1))
+def _made(factory: Factory, inputs: int, outputs: int, seed: int) -> nn.Module:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module = factory(inputs, outputs)
+    if not isinstance(module, nn.Module):
+        raise InputError(
+            f"network: the function gave {type(module).__name__}; let it return a torch.nn.Module"
+        )
+    return module
+
+
+def _drawn_anew(module: nn.Module, seed: int) -> nn.Module:
+    """A copy whose parts have drawn their weights again."""
+    other = copy.deepcopy(module)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for part in other.modules():
+            if not any(True for _ in part.parameters(recurse=False)):
+                continue
+            if not hasattr(part, "reset_parameters"):
+                raise InputError(
+                    f"network: {type(part).__name__} has no reset_parameters, by which members of "
+                    "an ensemble begin apart; give a function (inputs, outputs) that makes a module"
+                )
+            part.reset_parameters()  # type: ignore[operator]
+    return other
+
+
+def _seed(generator: torch.Generator | None) -> int:
+    return 0 if generator is None else int(torch.randint(2**62, (), generator=generator))
+
+
+def make_perceptrons(
+    inputs: int,
+    basis: Basis,
+    components: int = 1,
+    hidden: Sequence[int] = (16,),
+    activation: str = "tanh",
+    members: int = 1,
+    templates: Tensor | None = None,
+    log_share: Tensor | None = None,
+) -> Network:
+    """A network of our own perceptrons."""
+    outputs = outputs_needed(basis, components)
+    conditioner = Perceptron(inputs, outputs, hidden, activation, members)
+    return Network(conditioner, basis, components, inputs, templates, log_share)

@@ -14,9 +14,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-# 32 points integrate exp(-y) over [0, 40] and exp(-y^2 / 2) over [-9, 9] to 1e-10; so do 10 over
-# [0, 8], where components wider than two ranges are flatter than that.
-_MANY, _FEW, _GENTLE = 32, 10, 8
+# Gauss-Legendre points that integrate exp(-y) over [0, 40] and exp(-y^2 / 2) over [-9, 9] to 1e-10.
+STEEP_NODES = 32
+# Points that are as exact for components wider than two ranges with a slope below MAX_GENTLE_SLOPE.
+GENTLE_NODES = 10
+# Steepest exponent over the range, in units of exp(-y), that GENTLE_NODES integrate.
+MAX_GENTLE_SLOPE = 8
 
 
 def log_gaussian(t: Tensor, mean: Tensor, width: Tensor) -> Tensor:
@@ -60,14 +63,14 @@ class _LogIntegral(torch.autograd.Function):
             # Digits are lost with the distance from the range, in ranges and in widths.
             hard = outside > 4 * width.clamp(max=1)
             integral = _integral_by_erf(mean, width)
-            _replace((integral,), hard, mean, width, _MANY)
+            _replace((integral,), hard, mean, width, STEEP_NODES)
             return torch.log(integral)
         # Moments lose them with the width as well.
         wide = width >= 2
-        steep = outside > torch.where(wide, _GENTLE * width**2, 4 * width)
+        steep = outside > torch.where(wide, MAX_GENTLE_SLOPE * width**2, 4 * width)
         moments = _moments_by_erf(mean, width)
-        _replace(moments, wide & ~steep, mean, width, _FEW)
-        _replace(moments, steep, mean, width, _MANY)
+        _replace(moments, wide & ~steep, mean, width, GENTLE_NODES)
+        _replace(moments, steep, mean, width, STEEP_NODES)
         integral, *others = moments
         ctx.save_for_backward(mean, width, *others)
         return torch.log(integral)

@@ -14,7 +14,7 @@ from gridless.density.network import Network
 from gridless.likelihood import chebyshev
 from gridless.likelihood.agreement import Cells, Filling
 from gridless.likelihood.warnings import OUTSIDE_SHARE
-from gridless.model.evaluation import SINGLE, log_density
+from gridless.model.evaluation import MAX_DOUBLE_EVENTS, log_density
 from gridless.templates.arrays import Array
 
 CELLS = 40  # cells, if there are enough events
@@ -26,7 +26,7 @@ CHUNK = 8192  # events at a time when looking for the nearest centre
 
 def fill(cells: Cells, network: Network, x: Array, weights: Array) -> Filling:
     """How observed events fill the cells; of very many, every n-th, which tells as much."""
-    every = max(1, len(x) // SINGLE)
+    every = max(1, len(x) // MAX_DOUBLE_EVENTS)
     x, weights = x[::every], weights[::every]
     where, distance = nearest(network, x, cells.centres)
     return Filling(

@@ -14,20 +14,21 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
-from gridless.density.basis import Basis, basis_kind
-from gridless.density.network import Network
+from gridless.density.basis import Basis
+from gridless.density.network import Factory, Network, make_conditioner, outputs_needed
 from gridless.errors import InputError
 from gridless.files.write import write_whole
 from gridless.likelihood.agreement import Cells
 from gridless.model.model import Model
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
+from gridless.model.replicas import Replicas
+from gridless.registry import BASES
 from gridless.templates.grid import Grid
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
-from gridless.training.simulation import Replicas
 
 FORMAT = 3
 # Formats that can be read: 2 had the query and the record among the options.
@@ -49,8 +50,8 @@ class Header(BaseModel):
     basis: str
     basis_options: dict[str, int | float]
     components: int
-    hidden: list[int]
-    activation: str
+    network: str
+    network_options: dict[str, Any]
     members: int
     files: list[FileRecord] = []
     summary: dict[str, Any] | None = None
@@ -71,7 +72,9 @@ def _from_format_2(header: dict[str, Any]) -> dict[str, Any]:
     penalty = options.pop("penalty", None)
     if penalty is not None:
         options["objective"] = {"penalty": penalty}
-    network = {name: header[name] for name in ("basis", "components", "hidden", "activation")}
+    perceptron = {name: header.pop(name) for name in ("hidden", "activation")}
+    header |= {"network": "perceptron", "network_options": perceptron}
+    network = {name: header[name] for name in ("basis", "components")} | perceptron
     made_with = {"prior": header.pop("prior"), "ensemble": header["members"], **network}
     header["options"] = {**options, **made_with}
     header["files"] = header.pop("data", [])
@@ -102,8 +105,8 @@ def model_bytes(model: Model) -> bytes:
         basis=network.basis.name,
         basis_options=network.basis.options(),
         components=network.components,
-        hidden=list(network.hidden),
-        activation=network.activation,
+        network=network.conditioner.name,
+        network_options=network.conditioner.options(),
         members=network.members,
         files=list(model.files),
         summary=None if model.summary is None else model.summary.to_dict(),
@@ -124,13 +127,16 @@ def model_bytes(model: Model) -> bytes:
     return save(arrays, {_KEY: header.model_dump_json()})
 
 
-def load(path: str | Path) -> Model:
+def load(path: str | Path, network: Factory | nn.Module | None = None) -> Model:
     """Load a model from a file.
 
     Parameters
     ----------
     path : str or Path
         A file that `Model.save` or `gridless fit` has written. Nothing in it is executed.
+    network : function (inputs, outputs) -> torch.nn.Module, or torch.nn.Module, optional
+        For a model with a network of your own that has no registered name: what makes it, as it was
+        given to `fit`. Files hold its weights, never its code.
 
     Returns
     -------
@@ -145,14 +151,19 @@ def load(path: str | Path) -> Model:
     >>> gl.load("model.safetensors").observables
     ('x',)
     """
-    return model_from(_content(Path(path)), str(path))
+    return model_from(_content(Path(path)), str(path), network)
 
 
-def model_from(content: bytes, name: str) -> Model:
+def model_from(content: bytes, name: str, network: Factory | nn.Module | None = None) -> Model:
     """The model of a file with that content and that name."""
     header, arrays = _read(content, name)
+    if not header.network and network is None:
+        raise InputError(
+            f"{name}: its network has no registered name; give load(path, network=...) what was "
+            "given to fit, or fit with a name from register_network"
+        )
     try:
-        return _build(header, arrays)
+        return _build(header, arrays, network or header.network)
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -210,14 +221,13 @@ def _read(content: bytes, name: str) -> tuple[Header, dict[str, Tensor]]:
         ) from error
 
 
-def _build(header: Header, arrays: dict[str, Tensor]) -> Model:
-    basis = basis_kind(header.basis)(**header.basis_options)
-    network = _build_network(header, basis, header.members, _under("network.", arrays))
+def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | nn.Module) -> Model:
+    network = _build_network(header, made_by, header.members, _under("network.", arrays))
     replicas = None
     if "replicas.log_q" in arrays:
         log_q = arrays["replicas.log_q"].numpy()
         state = _under("replicas.network.", arrays)
-        copies = _build_network(header, basis, header.members * len(log_q), state)
+        copies = _build_network(header, made_by, header.members * len(log_q), state)
         replicas = Replicas(copies, log_q)
     of_cells = _under("cells.", arrays)
     cells = None
@@ -245,16 +255,19 @@ def _under(prefix: str, arrays: dict[str, Tensor]) -> dict[str, Tensor]:
     return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
-def _build_network(header: Header, basis: Basis, members: int, state: dict[str, Tensor]) -> Network:
-    network = Network(
-        len(header.query.observables),
-        basis,
-        header.components,
-        header.hidden,
-        header.activation,
-        members,
-        state.get("templates"),
-        state.get("log_share"),
-    )
-    network.load_state_dict(state)
+def _build_network(
+    header: Header, made_by: str | Factory | nn.Module, members: int, state: dict[str, Tensor]
+) -> Network:
+    basis: Basis = BASES.find(header.basis).from_options(header.basis_options)
+    inputs = len(header.query.observables)
+    outputs = outputs_needed(basis, header.components)
+    conditioner = make_conditioner(made_by, inputs, outputs, members, header.network_options)
+    templates, log_share = state.get("templates"), state.get("log_share")
+    network = Network(conditioner, basis, header.components, inputs, templates, log_share)
+    # Format 2 has the perceptron's arrays without the name of its part of the network.
+    named = {
+        f"conditioner.{name}" if name.startswith(("weights.", "biases.")) else name: value
+        for name, value in state.items()
+    }
+    network.load_state_dict(named)
     return network

@@ -22,15 +22,15 @@ from gridless.likelihood.estimate import SIMULATION
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.warnings import EstimateWarning, model_warnings
 from gridless.model.cells import fill
-from gridless.model.evaluation import log_density, log_likelihood, outputs
+from gridless.model.evaluation import log_density, log_likelihood, mixture_of
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
+from gridless.model.replicas import Replicas
 from gridless.templates.arrays import Array, as_events, as_weights
 from gridless.templates.grid import Grid
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
-from gridless.training.simulation import Replicas
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,17 @@ class Model:
     def log_q(self) -> Array:
         """What is subtracted from log p(theta | x) of each event, as Chebyshev coefficients: log q,
         or 0 for prior="flat"."""
-        log_q = self.implied_prior.log_q
-        return log_q if self.options.prior == "divide" else np.zeros((1,) * log_q.ndim)
+        return self._divided(self.implied_prior.log_q)
+
+    def _divided(self, log_q: Array) -> Array:
+        """log q, if it is divided by, and else zeros."""
+        return log_q if self.options.prior == "divide" else np.zeros_like(log_q)
 
     def __repr__(self) -> str:
         network = self.network
-        layers = " x ".join(str(size) for size in network.hidden) or "no"
         return (
             f"Model of {self.grid.describe()} from {', '.join(self.observables)}\n"
-            f"  {network.members} network(s) of {layers} {network.activation} units, "
+            f"  {network.members} network(s) of {network.conditioner.describe()}, "
             f"{network.components} {network.basis.name} component(s) each\n"
             f"  objective {self.options.objective}, prior {self.options.prior}, "
             f"max |log q| = {self.implied_prior.max_log:.3g}"
@@ -91,8 +93,8 @@ class Model:
     @own_threads()
     def posterior(self, x: Any) -> Posterior:
         """p(theta | x) of each event."""
-        log_c, z = outputs(self.network.double_copy(), self.events(x)[0])
-        return Posterior(self.network, log_c, z, self.grid, self.log_q)
+        mixture = mixture_of(self.network.double_copy(), self.events(x)[0])
+        return Posterior(mixture, self.grid, self.log_q)
 
     def likelihood(self, x: Any, weights: Any = None) -> Likelihood:
         """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass; up to a
@@ -114,7 +116,9 @@ class Model:
         divide = self.options.prior == "divide"
         sources = {}
         if self.replicas is not None:
-            changes = self.replicas.changes(self.network, table, w, divide)
+            changes = self.replicas.changes(
+                self.network, table, w, self._divided(self.replicas.log_q)
+            )
             sources[SIMULATION] = sources_of.Replicas(changes)
         agreement = None
         if self.cells is not None:

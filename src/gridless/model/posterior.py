@@ -6,18 +6,18 @@ from itertools import product
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from torch import Tensor
 
 from gridless.density.basis import box_quadrature
-from gridless.density.network import Network, mixture_log_prob, mixture_log_prob_at
+from gridless.density.mixture import Mixture
 from gridless.errors import InputError
 from gridless.likelihood import chebyshev
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
-# Per parameter, with 1, 2 or 3 of them: nodes that integrate, and cells for mode and samples.
-_NODES = {1: 128, 2: 24, 3: 12}
-_CELLS = {1: 1024, 2: 64, 3: 24}
+# Gauss-Legendre nodes along each parameter that normalise, by the number of parameters.
+NODES = {1: 128, 2: 24, 3: 12}
+# Cells along each parameter for mode and samples, by the number of parameters.
+CELLS = {1: 1024, 2: 64, 3: 24}
 
 
 class Posterior:
@@ -36,19 +36,13 @@ class Posterior:
     ['0.2', '0.5', '0.8']
     """
 
-    def __init__(
-        self,
-        network: Network,
-        log_c: Tensor,
-        z: Tensor,
-        grid: Grid,
-        log_q: Array | None,
-    ) -> None:
-        self._network, self._log_c, self._z = network, log_c, z
-        self._grid, self._log_q = grid, log_q
+    def __init__(self, mixture: Mixture, grid: Grid, log_q: Array) -> None:
+        self._mixture = mixture
+        self._grid = grid
+        self._log_q = log_q
 
     def __len__(self) -> int:
-        return len(self._log_c)
+        return len(self._mixture)
 
     def __repr__(self) -> str:
         return f"Posterior of {self._grid.describe()} for {len(self):,} event(s)"
@@ -74,12 +68,8 @@ class Posterior:
         t = np.broadcast_to(self._grid.to_unit(values), (*shape, count))
         inside = np.asarray(((t >= 0) & (t <= 1)).all(axis=-1))
         safe = torch.as_tensor(np.where(inside[..., None], t, 0.5))
-        network = self._network
-        log_p = mixture_log_prob(
-            network.basis, self._log_c, self._z, safe, network.normalised
-        ).numpy()
-        if self._log_q is not None:
-            log_p = log_p - chebyshev.evaluate(self._log_q, safe.numpy())
+        log_p = self._mixture.log_prob(safe).numpy()
+        log_p = log_p - chebyshev.evaluate(self._log_q, safe.numpy())
         log_p = log_p - self._log_norm - np.log(self._grid.range).sum()
         return np.asarray(np.where(inside, log_p, -np.inf))
 
@@ -95,7 +85,7 @@ class Posterior:
         """The theta of greatest density of each event."""
         cells, log_p = self._cells
         count = len(self._grid.parameters)
-        steps = _CELLS[count]
+        steps = CELLS[count]
         best = log_p.argmax(axis=1)
         events = np.arange(len(self))
         t = cells[best].copy()
@@ -128,7 +118,7 @@ class Posterior:
         )
         count = cells.shape[1]
         jitter = random.random((size, len(self), count)) - 0.5
-        t = cells[chosen.clip(max=len(cells) - 1)] + jitter / _CELLS[count]
+        t = cells[chosen.clip(max=len(cells) - 1)] + jitter / CELLS[count]
         return self._plain(self._grid.from_unit(t))
 
     def _plain(self, theta: Array) -> Array:
@@ -137,25 +127,20 @@ class Posterior:
 
     def _log_ratio(self, t: Array) -> Array:
         """log p(t | x) - log q(t) (events, values), in units of the range, before normalising."""
-        network = self._network
-        log_p = mixture_log_prob_at(
-            network.basis, self._log_c, self._z, torch.as_tensor(t), network.normalised
-        ).numpy()
-        if self._log_q is None:
-            return np.asarray(log_p)
+        log_p = self._mixture.log_prob_at(torch.as_tensor(t)).numpy()
         return np.asarray(log_p - chebyshev.evaluate(self._log_q, t))
 
     @cached_property
     def _quadrature(self) -> tuple[Array, Array]:
         """Points and weights that integrate over the box."""
         count = len(self._grid.parameters)
-        points, log_weights = box_quadrature(count, _NODES[count])
+        points, log_weights = box_quadrature(count, NODES[count])
         return points.numpy(), np.exp(log_weights.numpy())
 
     @cached_property
     def _log_norm(self) -> Array:
         """What dividing by q, or normalising over the templates, leaves of the normalisation."""
-        if self._log_q is None and self._network.templates is None:
+        if self._mixture.templates is None and not self._log_q.any():
             return np.zeros(len(self))
         nodes, weights = self._quadrature
         log_p = self._log_ratio(nodes)
@@ -166,6 +151,6 @@ class Posterior:
     def _cells(self) -> tuple[Array, Array]:
         """Midpoints of cells that fill the box, and the log density there (events, cells)."""
         count = len(self._grid.parameters)
-        axis = (np.arange(_CELLS[count]) + 0.5) / _CELLS[count]
+        axis = (np.arange(CELLS[count]) + 0.5) / CELLS[count]
         cells = np.array(list(product(axis, repeat=count)))
         return cells, self._log_ratio(cells)

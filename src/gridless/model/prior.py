@@ -10,11 +10,14 @@ from numpy.typing import ArrayLike
 from gridless import distributed
 from gridless.density.network import Network
 from gridless.likelihood import chebyshev
-from gridless.model.evaluation import SINGLE, approximate_curve, sum_of_densities
+from gridless.model.evaluation import MAX_DOUBLE_EVENTS, approximate_curve, sum_of_densities
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
-_FINE = {1: 1001, 2: 101, 3: 33}
+# Points along each parameter on which max |log q| is looked for, by the number of parameters.
+FINE_POINTS = {1: 1001, 2: 101, 3: 33}
+# Events that tell how many points in t the implied prior needs.
+PROBE_EVENTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class ImpliedPrior:
     @property
     def max_log(self) -> float:
         """max |log q| over the range: 0 when nothing is biased."""
-        points = chebyshev.box_points([_FINE[self.log_q.ndim]] * self.log_q.ndim)
+        points = chebyshev.box_points([FINE_POINTS[self.log_q.ndim]] * self.log_q.ndim)
         return float(np.abs(chebyshev.evaluate(self.log_q, points)).max())
 
     def between_templates(self) -> float:
@@ -65,12 +68,12 @@ def implied_prior(
     else:
         members = [network.member(e) for e in range(network.members)]
 
-    def curve(every: int) -> Callable[[Array], Array]:
+    def curve(stride: int) -> Callable[[Array], Array]:
         def log_mean(t: Array) -> Array:
             q = np.zeros(len(t))
             for member, (x, weights) in zip(members, samples, strict=True):
-                w = weights[::every]
-                sums = sum_of_densities(member, x[::every], w, t), np.array([w.sum()])
+                w = weights[::stride]
+                sums = sum_of_densities(member, x[::stride], w, t), np.array([w.sum()])
                 top, bottom = distributed.totals([torch.as_tensor(v) for v in sums])
                 q += (top / bottom).numpy()
             return np.log(q / len(members))
@@ -78,8 +81,10 @@ def implied_prior(
         return log_mean
 
     events = sum(len(x) for x, _ in samples)
-    every = max(1, events // 10_000)
+    stride = max(1, events // PROBE_EVENTS)
     # log q itself is rounded to 1e-7 in float32.
-    confirm = 1e-8 if -distributed.least(-max(len(x) for x, _ in samples)) <= SINGLE else 1e-6
-    log_q = approximate_curve(curve, every, network.basis.parameters, 1e-8, confirm)
+    confirm = (
+        1e-8 if -distributed.least(-max(len(x) for x, _ in samples)) <= MAX_DOUBLE_EVENTS else 1e-6
+    )
+    log_q = approximate_curve(curve, stride, network.basis.parameters, 1e-8, confirm)
     return ImpliedPrior(log_q, grid)

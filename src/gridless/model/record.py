@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from gridless.errors import InputError
-from gridless.registry import BASES, OBJECTIVES
+from gridless.registry import BASES, NETWORKS, OBJECTIVES
 
 Prior = Literal["divide", "flat"]
 Activation = Literal["tanh", "silu", "relu"]
@@ -31,6 +31,10 @@ class FitOptions(BaseModel):
     )
     activation: Activation = Field(
         default="tanh", description="Function of a hidden unit: tanh, silu or relu."
+    )
+    network: Any = Field(
+        default=None,
+        description="Name of a registered network; by default our own, with hidden and activation.",
     )
     objective: Any = Field(
         default="template",
@@ -84,7 +88,9 @@ class FitOptions(BaseModel):
         with its settings."""
         options = {name: getattr(self, name) for name in type(self).model_fields}
         named = {name: _named(options[name]) for name in ("basis", "objective")}
-        return options | named | {"hidden": list(self.hidden)}
+        # A network given by hand is not saved in words: `load` takes it by hand too.
+        network = self.network if isinstance(self.network, str) else None
+        return options | named | {"hidden": list(self.hidden), "network": network}
 
     @field_validator("hidden", mode="before")
     @classmethod
@@ -102,6 +108,13 @@ class FitOptions(BaseModel):
     def _known_basis(cls, value: Any) -> Any:
         if isinstance(value, str):
             _check_name("basis", value, BASES.names)
+        return value
+
+    @field_validator("network")
+    @classmethod
+    def _known_network(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            _check_name("network", value, NETWORKS.names)
         return value
 
     @field_validator("objective")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from gridless.density.basis import Gaussian
+from gridless.density.gaussian import Gaussian
 from gridless.examples import OneObservable, TwoObservables
-from gridless.model.evaluation import outputs
+from gridless.model.evaluation import mixture_of
 from gridless.model.model import Model
 from gridless.paper.functional_fit import WIDTH, exact_density, implied_prior, log_posterior
 from gridless.report.style import BLUE, GREEN, GREY, ORANGE, RED, style
@@ -159,7 +159,7 @@ def mean_and_width(model: Model, x: Array) -> tuple[Array, Array]:
     basis = model.network.basis
     if not isinstance(basis, Gaussian):
         raise TypeError("only a Gaussian has a mean and a width")
-    _, z = outputs(model.network.double_copy(), x[:, None])
+    z = mixture_of(model.network.double_copy(), x[:, None]).z
     mean, width = basis.mean_width(z[:, 0])
     return mean.numpy(), width.numpy()
 

@@ -1,6 +1,6 @@
 """Turning what users have (arrays, tensors, data frames) into checked float arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -124,6 +124,17 @@ def effective_size(weights: Array) -> float:
     0.3333333333333333
     """
     return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def slices(count: int, size: int) -> Iterator[slice]:
+    """Consecutive pieces of `size`, the last one shorter, of so many rows.
+
+    Examples
+    --------
+    >>> list(slices(5, 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 6, None)]
+    """
+    return (slice(start, start + size) for start in range(0, count, size))
 
 
 def check_finite(table: Array, what: str, labels: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """Templates: the simulated events at each value of theta, checked and ready to fit."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gridless.errors import GridlessWarning, InputError, check_choice
+from gridless.errors import GridlessWarning, InputError
 from gridless.registry import OBJECTIVES
 from gridless.templates.arrays import Array, as_table, as_weights, weights_or_ones
 from gridless.templates.audit import Audit, audit
@@ -160,7 +160,7 @@ class Templates:
         squares = np.bincount(self.template, self.event_weights**2, minlength=len(self.grid))
         return np.asarray(self.totals() ** 2 / squares)
 
-    def audit(self, components: int = 1, objective: str = "template") -> Audit:
+    def audit(self, components: int = 1, objective: Any = "template") -> Audit:
         """Check whether the templates are what an objective needs, and say what to change.
 
         The default objective, that of `fit`, asks that no gap is too wide, nothing is extrapolated,
@@ -171,8 +171,8 @@ class Templates:
         ----------
         components : int
             Components of the mixture to be fitted.
-        objective : str
-            What the fit will minimise: "template", "posterior" or "penalty".
+        objective : str, dict or Objective
+            What the fit will minimise: "template", "posterior", "penalty", or as `fit` takes it.
 
         Returns
         -------
@@ -186,8 +186,9 @@ class Templates:
         >>> print(templates.audit()["size"].text)
         at least 500 effective events per template (theta = 0.05): fewer than 1,000 say little; ...
         """
-        check_choice("objective", objective, OBJECTIVES.names)
-        return audit(self, components, objective, flat_grid=objective != "template")
+        name = next(iter(objective)) if isinstance(objective, Mapping) else objective
+        chosen = OBJECTIVES.find(name) if isinstance(name, str) else name
+        return audit(self, components, chosen.name, chosen.needs_flat_grid)
 
     def mean_weights(self) -> Array:
         """Event weights scaled so that their mean is 1: templates count with their sizes."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -75,6 +76,6 @@ def fingerprint(arrays: list[Tensor], options: dict[str, object]) -> str:
     return digest.hexdigest()
 
 
-def numbered(prefix: str, tensors: list[Tensor]) -> dict[str, Tensor]:
+def numbered(prefix: str, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
     """{prefix.0: ..., prefix.1: ...}, as `State.under` reads them."""
     return {f"{prefix}.{i}": tensor for i, tensor in enumerate(tensors)}

@@ -12,10 +12,16 @@ from torch import Tensor
 
 from gridless.density.network import Network
 
+# The damping of the first step, relative to the curvature's own units.
+FIRST_DAMPING = 1e-4
+# Shares of the foretold gain: above the first the damping is halved, below the second doubled.
+GOOD_GAIN = 0.75
+POOR_GAIN = 0.25
+
 
 def flatten(tensors: Iterable[Tensor]) -> Tensor:
     """Tensors with a leading axis of members as one matrix (members, parameters) in float64, on
-    the processor."""
+    the CPU."""
     return torch.cat([t.detach().flatten(1).cpu().double() for t in tensors], dim=1)
 
 
@@ -37,32 +43,6 @@ def gradient(cost: Tensor, network: Network) -> Tensor:
     return flatten(torch.autograd.grad(cost.sum(), parameters, retain_graph=True))
 
 
-def event_gradients(
-    network: Network, x: Tensor, cost: Callable[[Tensor, Tensor], Tensor]
-) -> Tensor:
-    """The gradient of each event's share in the summed cost, (members, parameters, events).
-
-    That of a weight is what entered its layer times what comes back to what left it.
-    """
-    layers = network.layers(x)
-    back = torch.autograd.grad(
-        cost(*network.split(layers[-1][1])).sum(), [leaving for _, leaving in layers]
-    )
-    entered = [entering.detach() for entering, _ in layers]
-    by_weight = list(zip(entered, back, strict=True))
-    if len(network.weights) > len(layers):  # the bypass, from the observables to the last layer
-        by_weight.append((entered[0], back[-1]))
-    sizes = [e.shape[1] * b.shape[1] for e, b in by_weight] + [b.shape[1] for b in back]
-    gradients = back[0].new_empty(len(back[0]), sum(sizes), len(x))
-    parts = torch.split(gradients, sizes, dim=1)
-    for part, (e, b) in zip(parts, by_weight, strict=False):
-        shape = (len(e), e.shape[1], b.shape[1], len(x))
-        torch.mul(e.unsqueeze(2), b.unsqueeze(1), out=part.view(shape))
-    for part, b in zip(parts[len(by_weight) :], back, strict=True):
-        part.copy_(b)
-    return gradients
-
-
 def newton(
     network: Network,
     objective: Callable[[], tuple[Tensor, Tensor]],
@@ -78,7 +58,7 @@ def newton(
     """
     value, slope = objective()
     matrix = curvature()
-    damping = torch.full_like(value, 1e-4)
+    damping = torch.full_like(value, FIRST_DAMPING)
     for _ in range(steps):
         here = flatten(network.parameters())
         unit = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
@@ -94,7 +74,8 @@ def newton(
         restore(network, here, ~better)
         value = torch.where(better, new_value, value)
         slope = torch.where(better.unsqueeze(-1), new_slope, slope)
-        damping = damping * torch.where(gain > 0.75, 0.5, torch.where(gain > 0.25, 1.0, 2.0))
+        factor = torch.where(gain > GOOD_GAIN, 0.5, torch.where(gain > POOR_GAIN, 1.0, 2.0))
+        damping = damping * factor
         if bool(better.any()):
             matrix = curvature()
     return value

@@ -1,12 +1,9 @@
-"""What training minimises: the cost of section 2, the penalty of section 5, the template score.
+"""What training minimises: the template score, the cost of section 2, the penalty of section 5."""
 
-All work on a batch of network outputs and give one number per member of the ensemble. Weights are
-(members, events), or (1, events) for all members alike. Parameter values are in units of the range,
-so a flat posterior costs exactly 0.
-"""
-
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,51 +11,112 @@ import torch
 from torch import Tensor
 
 from gridless import distributed
-from gridless.density.network import Network, mixture_log_prob, mixture_log_prob_at
-from gridless.errors import InputError
+from gridless.density.mixture import Mixture
+from gridless.errors import InputError, check_choice
+from gridless.registry import OBJECTIVES
 from gridless.templates.arrays import Array
-from gridless.training.newton import gradient
+from gridless.templates.grid import Grid
+from gridless.templates.templates import Templates
+from gridless.training.events import Events
+from gridless.training.flatness import Flatness, Term, histogram_density
 
-OBJECTIVES = ("posterior", "penalty", "template")
 DENSITIES = ("events", "histogram")
+# Events that stand for all of them between two anchors of the penalty.
+REFERENCE_EVENTS = 4096
+# Values theta_j of the penalty by default, for each parameter: of one, and of several.
+PENALTY_VALUES = 7
+PENALTY_VALUES_OF_SEVERAL = 5
+# With more observables a histogram has too many bins.
+MAX_HISTOGRAM_OBSERVABLES = 3
 
 
-def log_prob_at(network: Network, log_c: Tensor, z: Tensor, t: Tensor) -> Tensor:
-    """log p(t_j | x) for every event and every one of the values t: (members, events, values).
+class Objective(ABC):
+    """What a fit minimises; a subclass of your own is made known by `register_objective`.
 
-    For a network normalised over the templates, up to a term of x alone.
+    A flat posterior should cost 0: then the gain on held-out events says what was learnt.
+
+    Examples
+    --------
+    The cost of section 2 of the paper, by hand:
+
+    >>> import gridless as gl
+    >>> class Plain(gl.Objective):
+    ...     name, needs_flat_grid = "plain", True
+    ...     def cost(self, mixture, events):
+    ...         return -(events.weights * mixture.log_prob(events.t)).sum(-1)
+    >>> from gridless.examples import OneObservable
+    >>> templates = OneObservable().templates(500, seed=1)
+    >>> gl.fit(templates, objective=Plain(), epochs=1, replicas=0).record.gain > 3
+    True
     """
-    return mixture_log_prob_at(network.basis, log_c, z, t, network.normalised)
+
+    name: str
+    """What it is called in `fit(objective=...)` and in a saved model."""
+    needs_flat_grid: bool = False
+    """Whether p(theta) must be flat over the range: templates evenly spaced, of equal weight."""
+    normalises_over_templates: bool = False
+    """Whether densities are normalised over the templates instead of over the range."""
+
+    def options(self) -> dict[str, Any]:
+        """The constructor's arguments, so that a saved model can tell them."""
+        return {}
+
+    def weights(self, templates: Templates) -> Array:
+        """The weights of the events: of mean 1, and for a flat grid the same sum per template."""
+        if self.needs_flat_grid:
+            return templates.balanced_weights()
+        return templates.mean_weights()
+
+    @abstractmethod
+    def cost(self, mixture: Mixture, events: Events) -> Tensor:
+        """The cost of the events, summed, of each member of the ensemble.
+
+        A sum over events, each with its own term that is linear in its weight. A normalisation that
+        `normalises_over_templates` is found in `mixture.at_templates()`.
+
+        Parameters
+        ----------
+        mixture : Mixture
+            What the network says of the events.
+        events : Events
+            `events.t` (events, parameters) are the true values in units of the range,
+            `events.template` (events) the numbers of the templates, `events.weights` (members or 1,
+            events).
+
+        Returns
+        -------
+        Tensor (members)
+        """
+
+    def term(self, grid: Grid, events: Events, members: int) -> Term:  # noqa: ARG002
+        """What is added to the cost per event in a second stage: nothing."""
+        return Term(members)
 
 
-def posterior_cost(
-    network: Network, log_c: Tensor, z: Tensor, t: Tensor, weights: Tensor
-) -> Tensor:
-    """C = -sum_i w_i log p(t_i | x_i), the paper's cost."""
-    log_p = mixture_log_prob(network.basis, log_c, z, t)
-    return -(weights * log_p).sum(-1)
-
-
-def template_cost(
-    network: Network, log_c: Tensor, z: Tensor, template: Tensor, weights: Tensor
-) -> Tensor:
+class TemplateObjective(Objective):
     """-sum_i w_i [log p(t_k | x_i) - log sum_l s_l p(t_l | x_i)], k the template of event i.
 
     Normalised over the templates, with their shares s_l in all events, instead of over the range,
     it asks nothing of their placement and sizes, and every event counts alike.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> gl.TemplateObjective().needs_flat_grid
+    False
     """
-    assert network.templates is not None
-    assert network.log_share is not None
-    if network.components == 1:  # A single component's coefficient and integral cancel.
-        t = network.templates
-        at = t[:, 0] if network.basis.parameters == 1 else t
-        log_p = network.basis.log_shape_at(at, z).squeeze(-1)
-    else:
-        log_p = log_prob_at(network, log_c, z, network.templates)
-    cost: Tensor = _TemplateCost.apply(  # type: ignore[no-untyped-call]
-        log_p, network.log_share, template.expand(len(log_p), -1).unsqueeze(-1), weights
-    )
-    return cost
+
+    name = "template"
+    normalises_over_templates = True
+
+    def cost(self, mixture: Mixture, events: Events) -> Tensor:
+        log_p = mixture.at_templates()
+        assert mixture.log_share is not None
+        own = events.template.expand(len(log_p), -1).unsqueeze(-1)
+        cost: Tensor = _TemplateCost.apply(  # type: ignore[no-untyped-call]
+            log_p, mixture.log_share, own, events.weights
+        )
+        return cost
 
 
 class _TemplateCost(torch.autograd.Function):
@@ -83,22 +141,44 @@ class _TemplateCost(torch.autograd.Function):
         return slope.scatter_add_(-1, own, -weights.unsqueeze(-1)), None, None, None
 
 
+class PosteriorObjective(Objective):
+    """C = -sum_i w_i log p(t_i | x_i), the paper's cost (section 2).
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> gl.PosteriorObjective().needs_flat_grid
+    True
+    """
+
+    name = "posterior"
+    needs_flat_grid = True
+
+    def cost(self, mixture: Mixture, events: Events) -> Tensor:
+        return -(events.weights * mixture.log_prob(events.t)).sum(-1)
+
+
 @dataclass(frozen=True)
-class Penalty:
+class Penalty(PosteriorObjective):
     """The correction of section 5: C -> C + lambda S, S = std_j of integral p(theta_j, x) dx.
 
     Parameters
     ----------
-    at
-        The values theta_j; by default seven, from bound to bound. With several parameters, tuples;
-        by default five per parameter.
-    density
+    at : sequence of float, or of tuples with several parameters
+        The values theta_j; by default seven, from bound to bound, or five per parameter.
+    density : str
         How the integral is taken: `events`, a mean of p(theta_j | x) over training events, in any
         number of observables; or `histogram`, over a histogram of p(x) as in the paper.
-    strength
+    strength : float
         lambda; by default |C| / S at the end of the first stage, so that both terms are comparable.
-    bins
+    bins : int
         Bins per observable of the histogram.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> gl.Penalty(strength=2, at=[0.1, 0.5, 0.9])
+    Penalty(at=(0.1, 0.5, 0.9), density='events', strength=2, bins=50)
     """
 
     at: Sequence[float | Sequence[float]] | None = None
@@ -106,9 +186,10 @@ class Penalty:
     strength: float | None = None
     bins: int = 50
 
+    name = "penalty"
+
     def __post_init__(self) -> None:
-        if self.density not in DENSITIES:
-            raise InputError(f"density: {self.density!r}; give one of {', '.join(DENSITIES)}")
+        check_choice("density", self.density, DENSITIES)
         if self.at is not None:
             values = np.asarray(self.at, float)
             object.__setattr__(self, "at", tuple(values.tolist()))
@@ -119,91 +200,96 @@ class Penalty:
         if self.bins < 2:
             raise InputError(f"bins: {self.bins}; give at least 2 per observable")
 
+    def options(self) -> dict[str, Any]:
+        return asdict(self)
 
-def spread(q: Tensor) -> Tensor:
-    """S = std_j q(t_j) of each member."""
-    return q.std(dim=-1, correction=0)
+    def term(self, grid: Grid, events: Events, members: int) -> Term:
+        """S on the values and with the density that the user chose."""
+        t = torch.as_tensor(grid.to_unit(self._values(grid)), dtype=torch.float32)
+        if self.density == "histogram":
+            reference, complete = self._histogram(events), True
+        else:
+            points = distributed.least(min(len(events), REFERENCE_EVENTS))
+            complete = distributed.size() == 1 and len(events) <= REFERENCE_EVENTS
+            x, weights = events.x[:points], events.weights[:, :points]
+            reference = distributed.of_first(x), distributed.of_first(weights)
+        return Flatness(t, reference, complete, members, self.strength)
+
+    def _values(self, grid: Grid) -> Array:
+        """theta_j, (values, parameters)."""
+        parameters = len(grid.parameters)
+        if self.at is None:
+            count = PENALTY_VALUES if parameters == 1 else PENALTY_VALUES_OF_SEVERAL
+            axis = np.linspace(0, 1, count)
+            return grid.from_unit(np.array(list(product(axis, repeat=parameters))))
+        at = np.asarray(self.at, float).reshape(len(self.at), -1)
+        if at.shape[1] != parameters:
+            raise InputError(
+                f"penalty: at has {at.shape[1]} parameter(s); the templates have {parameters}"
+            )
+        if ((at < grid.bounds[:, 0]) | (at > grid.bounds[:, 1])).any():
+            raise InputError(f"penalty: at has values outside the bounds of {grid.describe()}")
+        return at
+
+    def _histogram(self, events: Events) -> tuple[Tensor, Tensor]:
+        """Filled bins and their contents."""
+        if distributed.size() > 1:
+            raise InputError('penalty: a histogram is filled in one process; use density="events"')
+        if events.x.shape[1] > MAX_HISTOGRAM_OBSERVABLES:
+            raise InputError(
+                f"penalty: a histogram of {events.x.shape[1]} observables has too many bins; "
+                'use density="events"'
+            )
+        centres, content = histogram_density(
+            events.x.double().numpy(), events.weights.double().mean(0).numpy(), self.bins
+        )
+        return torch.as_tensor(centres).float(), torch.as_tensor(content).float().unsqueeze(0)
 
 
-class Flatness:
-    """S as training meets it: the spread of the implied prior q(t_j), with its gradient.
+def register_objective(objective: type[Objective]) -> type[Objective]:
+    """Make an objective known to `fit` by its `name`; also as a decorator of the class.
 
-    q is a mean over all training events, too many to evaluate at every step, while the spread of a
-    noisy mean over a batch is biased upwards, and a network that follows it flattens its posteriors
-    to please the noise. So q is followed on `reference` points only, as a change from an `anchor`:
+    Parameters
+    ----------
+    objective : type[Objective]
+        The class. A name that another objective has is refused.
 
-        q(t_j) = q_all(t_j; anchor) + [q_reference(t_j; now) - q_reference(t_j; anchor)],
+    Returns
+    -------
+    type[Objective]
+        The same class.
 
-    where the anchor, the network at the start of the epoch, is evaluated on all events. For the
-    histogram of the paper the reference is the filled bins: `complete`, it needs no anchor.
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> @gl.register_objective
+    ... class Plain(gl.PosteriorObjective):
+    ...     name = "plain"
     """
-
-    def __init__(
-        self, at: Tensor, reference: tuple[Tensor, Tensor], complete: bool, members: int
-    ) -> None:
-        self.at, self.reference, self.complete = at, reference, complete
-        self.offset = torch.zeros(members, len(at))
-        self.rounding = torch.zeros(members)
-
-    def to(self, device: torch.device) -> None:
-        """Move all that it holds to a device."""
-        x, weights = self.reference
-        self.reference = x.to(device), weights.to(device)
-        self.at, self.offset = self.at.to(device), self.offset.to(device)
-        self.rounding = self.rounding.to(device)
-
-    def implied_prior(self, network: Network, x: Tensor, weights: Tensor) -> Tensor:
-        """q(t_j) = mean of p(t_j | x) over the given points, (members, values)."""
-        log_c, z = network(x)
-        density = torch.exp(log_prob_at(network, log_c, z, self.at))
-        share = (weights / weights.sum(-1, keepdim=True)).expand(len(density), -1)
-        return torch.einsum("enj,en->ej", density, share)
-
-    @torch.no_grad()
-    def anchor(self, network: Network, chunks: Iterator[tuple[Tensor, Tensor]]) -> None:
-        """Take the network as it is as anchor, from all events (x, weights), chunk by chunk."""
-        if self.complete:
-            return
-        q, total = torch.zeros_like(self.offset), self.offset.new_zeros(len(self.offset), 1)
-        for x, weights in chunks:
-            of_chunk = weights.sum(-1, keepdim=True)
-            q += self.implied_prior(network, x, weights) * of_chunk
-            total += of_chunk
-        q, total = distributed.totals([q, total])
-        self.offset = q / total - self.implied_prior(network, *self.reference)
-
-    def spread(self, network: Network) -> Tensor:
-        """S of the network as it is now."""
-        return spread(self.implied_prior(network, *self.reference) + self.offset)
-
-    def curvature(self, network: Network) -> Tensor:
-        """The matrix of second derivatives of `term`, leaving out those of q itself:
-        mean_j (grad q_j - mean)(grad q_j - mean)^T / sqrt(S^2 + rounding^2)."""
-        q = self.implied_prior(network, *self.reference) + self.offset
-        rows = torch.stack([gradient(q[:, j], network) for j in range(len(self.at))], dim=1)
-        rows = rows - rows.mean(1, keepdim=True)
-        scale = torch.sqrt(spread(q.detach()) ** 2 + self.rounding**2).cpu()
-        return rows.transpose(1, 2) @ rows / (len(self.at) * scale[:, None, None])
-
-    def term(self, network: Network) -> tuple[Tensor, Tensor]:
-        """S, and sqrt(S^2 + rounding^2): S itself has no gradient to settle by where it is 0."""
-        s = self.spread(network)
-        return s.detach(), torch.sqrt(s**2 + self.rounding**2)
+    OBJECTIVES.register(objective.name, objective)
+    return objective
 
 
-def histogram_density(x: Array, weights: Array, bins: int) -> tuple[Array, Array]:
-    """Filled bins of the histogram of p(x): the mean x of the events in each, and its content.
+def find_objective(objective: str | Mapping[str, Mapping[str, Any]] | Objective) -> Objective:
+    """The objective of a name, of a name with settings, or as it is.
 
-    The events' own mean in a bin, rather than its centre, removes the error linear in the slope of
-    p(x). Outermost bins hold the tails beyond the 0.1 and 99.9 percent quantiles.
+    Examples
+    --------
+    >>> find_objective({"penalty": {"strength": 2.0}}).strength
+    2.0
     """
-    index = np.zeros(len(x), dtype=np.int64)
-    for column in x.T:
-        low, high = np.quantile(column, [0.001, 0.999])
-        edges = np.linspace(low, high, bins + 1)[1:-1]
-        index = index * bins + np.searchsorted(edges, column, side="right")
-    _, where = np.unique(index, return_inverse=True)
-    content = np.bincount(where, weights).astype(float)
-    centres = np.stack([np.bincount(where, weights * column) for column in x.T], axis=1)
-    keep = content > 0
-    return centres[keep] / content[keep, None], content[keep]
+    if isinstance(objective, Objective):
+        return objective
+    if isinstance(objective, str):
+        objective = {objective: {}}
+    if not isinstance(objective, Mapping) or len(objective) != 1:
+        raise InputError(
+            f"objective: {objective!r}; give a name, such as 'template', a name with its settings, "
+            "such as {'penalty': {'strength': 2}}, or an Objective"
+        )
+    ((name, settings),) = objective.items()
+    try:
+        made: Objective = OBJECTIVES.find(name)(**(settings or {}))
+    except TypeError as error:
+        raise InputError(f"objective: {name} does not take {settings} ({error})") from error
+    return made

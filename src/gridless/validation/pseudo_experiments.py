@@ -19,7 +19,7 @@ from gridless.likelihood.channel import Channel
 from gridless.likelihood.intervals import LEVEL, chi2_quantile
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.minimum import minima_of_curves
-from gridless.model.evaluation import event_polynomials, log_density, polynomial_basis
+from gridless.model.evaluation import event_polynomials, log_density
 from gridless.model.model import Model
 from gridless.templates.arrays import Array
 
@@ -151,9 +151,9 @@ def _event_vectors(model: Model, table: Array) -> tuple[Tensor, Array]:
     """A vector for each event (events, size), and the matrix that makes Chebyshev coefficients of
     sums of vectors."""
     network = model.network
-    basis = polynomial_basis(network)
+    basis = network.polynomial()
     if basis is not None:
-        rows = [c for _, c in event_polynomials(network, basis, table)]
+        rows = [c for _, c in event_polynomials(network, table)]
         return torch.cat(rows), np.array([basis.chebyshev(unit) for unit in np.eye(basis.outputs)])
     sizes = model.likelihood_of(table, None).coefficients.shape
     t = chebyshev.box_points(sizes)

@@ -1,0 +1,171 @@
+"""Events as training sees them: standardised, in folds, with weights for each member."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gridless import distributed
+from gridless.density.network import Network
+from gridless.templates.arrays import Array, slices
+from gridless.templates.templates import Templates
+
+# Events of one pass of the network.
+CHUNK_EVENTS = 32_768
+# Events that decide how observables are standardised.
+STANDARDISED_EVENTS = 100_000
+# An observable is bent in if 0.1 percent of its events lie farther from the median than so many
+# times half the width of the middle 68 percent.
+HEAVY_TAIL = 10
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events of a training.
+
+    Parameters
+    ----------
+    x : Tensor (events, observables)
+        Standardised observables.
+    template : Tensor (events)
+        Which template each event belongs to.
+    weights : Tensor (members, events), or (1, events) for all members alike
+        0 for events that a member of the ensemble does not see.
+    grid : Tensor (templates, parameters)
+        The templates' values of theta, in units of the range.
+    """
+
+    x: Tensor
+    template: Tensor
+    weights: Tensor
+    grid: Tensor
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, which: Tensor | slice) -> "Events":
+        return Events(self.x[which], self.template[which], self.weights[:, which], self.grid)
+
+    def to(self, device: torch.device) -> "Events":
+        """The same events on a device."""
+        tensors = (self.x, self.template, self.weights, self.grid)
+        return Events(*(tensor.to(device) for tensor in tensors))
+
+    @property
+    def t(self) -> Tensor:
+        """Each event's value of theta, in units of the range: (events, parameters)."""
+        return self.grid[self.template]
+
+    @property
+    def total(self) -> Tensor:
+        """The summed weight of each member, over all ranks."""
+        return distributed.total(self.own_total)
+
+    @property
+    def own_total(self) -> Tensor:
+        """The summed weight of each member, of this rank's events."""
+        return self.weights.cpu().double().sum(-1)
+
+    @property
+    def effective(self) -> Tensor:
+        """(sum w)^2 / sum w^2 of each member, over all ranks."""
+        return self.total**2 / distributed.total((self.weights.cpu().double() ** 2).sum(-1))
+
+    def chunks(self, size: int = CHUNK_EVENTS) -> Iterator["Events"]:
+        """Consecutive pieces small enough for one pass of the network."""
+        return (self[part] for part in slices(len(self), size))
+
+
+@dataclass(frozen=True)
+class Split:
+    """Events to train on, and those that each member keeps out.
+
+    `unseen` are the events (x, weights) over which each member's implied prior is taken: those that
+    it has not seen or, for a single network, all.
+    """
+
+    training: Events
+    held_out: Events
+    unseen: list[tuple[Array, Array]]
+
+
+def split_events(
+    templates: Templates,
+    weights: Array,
+    network: Network,
+    validation: float,
+    generator: torch.Generator,
+) -> Split:
+    """Standardise the events, and keep a share of them out of the training of each member.
+
+    Sets the network's standardisation.
+    """
+    events = standardised(templates, weights, network)
+    members = network.members
+    fold = assign_folds(templates, max(members, round(1 / validation)), generator)
+    training, held_out = divide(events, fold, members, generator)
+    unseen = [(templates.x, weights)]
+    if members > 1:
+        own = [(fold == e).numpy() for e in range(members)]
+        unseen = [(templates.x[which], weights[which]) for which in own]
+    return Split(training, held_out, unseen)
+
+
+def standardised(templates: Templates, weights: Array, network: Network) -> Events:
+    """Set the network's standardisation from the templates and apply it to them."""
+    network.mean, network.scale, network.bend = (
+        distributed.of_first(torch.as_tensor(v, dtype=torch.float32))
+        for v in input_transformation(templates.x)
+    )
+    return Events(
+        network.standardise(torch.as_tensor(templates.x)).float(),
+        torch.as_tensor(templates.template),
+        torch.as_tensor(weights).float().unsqueeze(0),
+        torch.as_tensor(templates.grid.unit, dtype=torch.float32),
+    )
+
+
+def input_transformation(x: Array) -> tuple[Array, Array, Array]:
+    """Centre, scale and bend of each observable: (x - centre) / scale, bent in if its tails are
+    heavier than a network can be expected to take in.
+
+    Mean and standard deviation where those describe the sample. Where they do not, since one event
+    in a thousand lies beyond ten times what holds the middle 68 percent: median and half the width
+    of the middle 68 percent, and y -> asinh(y), which grows as a logarithm.
+    """
+    sample = x[:: max(1, len(x) // STANDARDISED_EVENTS)]
+    low, median, high = np.quantile(sample, [0.1587, 0.5, 0.8413], axis=0)
+    half = 0.5 * (high - low)
+    far = np.quantile(np.abs(sample - median), 0.999, axis=0)
+    heavy = (far > HEAVY_TAIL * half) & (half > 0)
+    mean, scale = x.mean(axis=0), x.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    return np.where(heavy, median, mean), np.where(heavy, half, scale), heavy.astype(float)
+
+
+def assign_folds(templates: Templates, folds: int, generator: torch.Generator) -> Tensor:
+    """Which of the folds an event is in: of every template an equal share, at random."""
+    order = torch.randperm(len(templates), generator=generator)
+    order = order[torch.argsort(torch.as_tensor(templates.template)[order], stable=True)]
+    fold = torch.empty_like(order)
+    fold[order] = torch.arange(len(order)) % folds
+    return fold
+
+
+def divide(
+    events: Events, fold: Tensor, members: int, generator: torch.Generator
+) -> tuple[Events, Events]:
+    """Training and held-out events in random order: member e does not see fold e."""
+    order = torch.randperm(len(events), generator=generator)
+    fold = fold[order]
+    if members == 1:
+        return events[order[fold != 0]], events[order[fold == 0]]
+    events = events[order]
+    held_out = fold == torch.arange(members).unsqueeze(-1)
+    of_any = fold < members
+    return (
+        replace(events, weights=events.weights * ~held_out),
+        replace(events, weights=events.weights * held_out)[of_any],
+    )
