@@ -1,6 +1,6 @@
 """What the observed events of one model say: the part of a likelihood that one model gives."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -159,6 +159,37 @@ class Place:
             if offset != 0 or scale != 1:
                 c = chebyshev.part(c, axis, float(offset), float(offset + scale))
         return c
+
+
+def merge_channels(channels: Iterable[Channel]) -> tuple[Channel, ...]:
+    """The channels, those with the same key added up."""
+    merged: dict[Any, Channel] = {}
+    for channel in channels:
+        known = merged.get(channel.key)
+        merged[channel.key] = channel if known is None else known + channel
+    return tuple(merged.values())
+
+
+def make_constraint(parameter: str, value: float, error: float) -> Constraint:
+    """A constraint with a finite value and a positive error."""
+    if not (0 < error < float("inf") and np.isfinite(value)):
+        raise InputError(
+            f"constrain: {value:g} with an error of {error:g} for {parameter}; give a finite "
+            "value and a positive error"
+        )
+    return Constraint(parameter, float(value), float(error))
+
+
+def join_constraints(
+    first: Sequence[Constraint], second: Sequence[Constraint]
+) -> tuple[Constraint, ...]:
+    """The constraints of two likelihoods; the same in both is refused: it would count twice."""
+    for twice in set(first) & set(second):
+        raise InputError(
+            f"both likelihoods have {twice.parameter} constrained to {twice.value:g} +- "
+            f"{twice.error:g}, which would count twice; add them first, then constrain the sum"
+        )
+    return (*first, *second)
 
 
 def common_grid(channels: Sequence[Channel]) -> Grid:

@@ -49,6 +49,16 @@ def interval(
     return np.array([end for end, _ in found]), np.array([cut for _, cut in found])
 
 
+def widened(ends: Array, cut: Array, best: float, variance: float, level: float) -> Array:
+    """Ends of an interval with the variance of further sources added in quadrature to each side.
+
+    An end that a bound cuts stays there, and none goes beyond the bounds.
+    """
+    reach = np.sqrt(variance * chi2_quantile(level, 1))
+    wider = best + np.hypot(ends - best, reach) * [-1, 1]
+    return np.where(cut, ends, wider.clip(0, 1))
+
+
 def contour(
     curve: Curve, best: Array, covariance: Array, axes: list[int], level: float, points: int
 ) -> Array:

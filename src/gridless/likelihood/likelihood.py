@@ -9,11 +9,19 @@ import numpy as np
 
 from gridless.errors import InputError
 from gridless.likelihood import minimum
-from gridless.likelihood.channel import Channel, Constraint, common_grid, make_curve
+from gridless.likelihood.channel import (
+    Channel,
+    Constraint,
+    common_grid,
+    join_constraints,
+    make_constraint,
+    make_curve,
+    merge_channels,
+)
 from gridless.likelihood.curve import Curve
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.estimating import beyond_covariances, inside_covariances, make_estimate
-from gridless.likelihood.intervals import LEVEL, check_level, chi2_quantile, contour, interval
+from gridless.likelihood.intervals import LEVEL, check_level, contour, interval, widened
 from gridless.likelihood.minuit import MinuitCost
 from gridless.templates.arrays import Array
 
@@ -49,19 +57,13 @@ class Likelihood(MinuitCost):
     >>> example = OneObservable()
     >>> x = example.quantiles(0.4, 1000)
     >>> likelihood = example.likelihood(x[:500]) + example.likelihood(x[500:])
-    >>> likelihood
-    Likelihood of theta in [0, 1] from 1,000 events
     >>> likelihood.maximum()
     theta = 0.400 +- 0.032 (stat)
       1,000 events
     """
 
     def __init__(self, channels: Iterable[Channel], constraints: Iterable[Constraint] = ()) -> None:
-        merged: dict[Any, Channel] = {}
-        for channel in channels:
-            known = merged.get(channel.key)
-            merged[channel.key] = channel if known is None else known + channel
-        self.channels = tuple(merged.values())
+        self.channels = merge_channels(channels)
         self.constraints = tuple(constraints)
         self.grid = common_grid(self.channels)
         bounds = zip(self.grid.parameters, self.grid.bounds.tolist(), strict=True)
@@ -88,8 +90,7 @@ class Likelihood(MinuitCost):
         c = self.curve.coefficients
         if c is None:
             raise InputError(
-                "coefficients: a sum over models with different parameters has several arrays; "
-                "take those of likelihood.curve.series"
+                "coefficients: there are several arrays; take those of likelihood.curve.series"
             )
         return c
 
@@ -97,14 +98,8 @@ class Likelihood(MinuitCost):
         """The likelihood of both sets of events, or iminuit's `CostSum` with one of its costs."""
         if not isinstance(other, Likelihood):
             return self.add_cost(other)
-        for twice in set(self.constraints) & set(other.constraints):
-            raise InputError(
-                f"both likelihoods have {twice.parameter} constrained to {twice.value:g} +- "
-                f"{twice.error:g}, which would count twice; add them first, then constrain the sum"
-            )
-        return Likelihood(
-            (*self.channels, *other.channels), (*self.constraints, *other.constraints)
-        )
+        constraints = join_constraints(self.constraints, other.constraints)
+        return Likelihood((*self.channels, *other.channels), constraints)
 
     def __radd__(self, other: Any) -> Any:
         # sum([a, b]) starts from 0.
@@ -258,12 +253,7 @@ class Likelihood(MinuitCost):
         ['stat', 't2 (constraint)']
         """
         self._axis(parameter)
-        if not (0 < error < float("inf") and np.isfinite(value)):
-            raise InputError(
-                f"constrain: {value:g} with an error of {error:g} for {parameter}; give a finite "
-                "value and a positive error"
-            )
-        constraint = Constraint(parameter, float(value), float(error))
+        constraint = make_constraint(parameter, value, error)
         return Likelihood(self.channels, (*self.constraints, constraint))
 
     def maximum(self) -> Estimate:
@@ -277,9 +267,9 @@ class Likelihood(MinuitCost):
         Examples
         --------
         >>> from gridless.examples import OneObservable
-        >>> example = OneObservable()
-        >>> round(example.likelihood(example.quantiles(0.4)).maximum().value, 4)
-        0.4
+        >>> OneObservable().likelihood(OneObservable().quantiles(0.4)).maximum()
+        theta = 0.400 +- 0.010 (stat)
+          10,000 events
         """
         return self._estimate
 
@@ -319,15 +309,11 @@ class Likelihood(MinuitCost):
             raise InputError(f"interval: several parameters; say which: parameter={names}")
         p = 0 if parameter is None else self._axis(parameter)
         ends, cut = self.unit_interval(p, check_level(level))
-        low, size = self.grid.bounds[p, 0], self.grid.range[p]
-        found = low + ends * size
         if not stat:
             other = sum(c[p, p] for c in beyond_covariances(self, self._best).values())
-            reach = np.sqrt(other * chi2_quantile(level, 1)) * size
-            value = low + self._best[p] * size
-            sides = np.hypot(found - value, reach) * [-1, 1]
-            found = np.where(cut, found, np.clip(value + sides, *self.grid.bounds[p]))
-        return float(found[0]), float(found[1])
+            ends = widened(ends, cut, self._best[p], other, level)
+        low, high = self.grid.bounds[p, 0] + ends * self.grid.range[p]
+        return float(low), float(high)
 
     def contour(self, first: str, second: str, level: float = LEVEL, points: int = 64) -> Array:
         """A closed curve around the values of two parameters allowed at `level`.
@@ -376,11 +362,9 @@ class Likelihood(MinuitCost):
 
         Examples
         --------
-        >>> from gridless.examples import OneObservable
-        >>> example = OneObservable()
-        >>> content = example.likelihood(example.quantiles(0.4)).to_dict()
-        >>> content["parameters"], len(content["profiles"]["theta"]["value"])
-        (['theta'], 201)
+        >>> from gridless.examples import OneObservable as Example
+        >>> Example().likelihood(Example().quantiles(0.4)).to_dict()["parameters"]
+        ['theta']
         """
         from gridless.likelihood.export import curve
 
@@ -401,13 +385,11 @@ class Likelihood(MinuitCost):
 
     @cached_property
     def unit_covariance(self) -> Array:
-        """The covariance of the minimum in units of the range, from the events and constraints:
-        H^-1, or H^-1 J H^-1 with weights."""
+        """The covariance from events and constraints in units of the range."""
         return np.asarray(sum(inside_covariances(self, self._best).values()))
 
     def unit_interval(self, p: int, level: float) -> tuple[Array, Array]:
-        """Ends of the interval of parameter p in units of the range, and whether a bound cuts
-        each."""
+        """Ends of an interval in units of the range, and whether a bound cuts each."""
         return interval(self.curve, self._best, self.unit_covariance, p, level)
 
     def _axis(self, parameter: str) -> int:
