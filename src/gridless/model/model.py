@@ -76,9 +76,14 @@ class Model:
         or 0 for prior="flat"."""
         return self._divided(self.implied_prior.log_q)
 
+    @property
+    def divided(self) -> bool:
+        """Whether likelihoods are divided by the implied prior."""
+        return self.options.prior == "divide"
+
     def _divided(self, log_q: Array) -> Array:
         """log q, if it is divided by, and else zeros."""
-        return log_q if self.options.prior == "divide" else np.zeros_like(log_q)
+        return log_q if self.divided else np.zeros_like(log_q)
 
     def __repr__(self) -> str:
         network = self.network
@@ -113,7 +118,6 @@ class Model:
         c = -log_likelihood(self.network, table, weights)
         c = chebyshev.add(c, w.sum() * self.log_q)
         scores = None if weights is None else self._scores(table, w, c.shape)
-        divide = self.options.prior == "divide"
         sources = {}
         if self.replicas is not None:
             changes = self.replicas.changes(
@@ -130,7 +134,7 @@ class Model:
             scores=scores,
             sources=sources,
             agreement=agreement,
-            undivided=None if divide else w.sum() * self.implied_prior.log_q,
+            undivided=None if self.divided else w.sum() * self.implied_prior.log_q,
             warnings=self.warnings,
             model=self.identity,
         )
@@ -168,7 +172,7 @@ class Model:
             np.inf if gain is None else gain,
             prior.between_templates(),
             prior.max_log,
-            divided=self.options.prior == "divide",
+            divided=self.divided,
         )
 
     def _scores(self, x: Array, weights: Array, sizes: tuple[int, ...]) -> Array:

@@ -99,7 +99,7 @@ def prior(subject: Subject) -> Section | None:
     model = subject.model
     if len(model.grid.parameters) > 1:
         return None
-    divided = model.options.prior == "divide"
+    divided = model.divided
     use = "every posterior is divided by q" if divided else "posteriors are not divided by q"
     text = f"max |log q| = {model.implied_prior.max_log:.3g}; {use}"
     return Section("The implied prior q", text=text, figure=draw_prior(model))
