@@ -16,9 +16,9 @@ from gridless.analysis import load_analysis
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 FILES = DOCS / "files.md"
-# The tutorial is a notebook and runs as one, in test_tutorial.py.
 # UPDATE_DOCS=1 writes what the examples print into the pages, but not where `...` leaves out some.
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"
+# The tutorial is a notebook and runs as one, in test_tutorial.py.
 TUTORIAL = DOCS / "tutorial.md"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("howto/*.md"))]
 # Shell commands that are not run here: what installs or submits, and `make`, which makes another

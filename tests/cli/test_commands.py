@@ -80,7 +80,7 @@ def test_a_model_file_knows_what_it_was_made_from(folder):
     assert {key: known["options"][key] for key in ("seed", "epochs")} == {"seed": 0, "epochs": 2}
     assert known["record"]["where"] == "entry < 300"
     assert known["record"]["command"].startswith("gridless")
-    assert known["hidden"] == [3]
+    assert known["options"]["hidden"] == [3]
     assert known["versions"]["gridless"] == version("gridless")
     assert set(known["versions"]) >= {"torch", "numpy", "Python"}
 

@@ -64,3 +64,32 @@ def test_options_are_checked_before_a_file_is_read(folder):
         gl.fit_files(folder / "analysis.yaml", ridge=-1)
     with pytest.raises(gl.InputError, match="ensembles: there is no such option"):
         gl.fit_files(folder / "analysis.yaml", ensembles=2)
+
+
+def test_settings_of_the_penalty_as_flags(folder):
+    path = folder / "penalty.safetensors"
+    settings = {"strength": 2.0, "at": (0.1, 0.5, 0.9), "density": "histogram", "bins": 20}
+    flags = ["--penalty-strength", 2, "--penalty-density", "histogram", "--penalty-bins", 20]
+    for value in settings["at"]:
+        flags += ["--penalty-at", value]
+    run("fit", folder / "analysis.yaml", "-o", path, "--basis", "gaussian", *flags)
+    objective = gl.Penalty(**settings)
+    python = gl.fit_files(folder / "analysis.yaml", basis="gaussian", objective=objective)
+    shell = gl.load(path)
+    assert gl.Penalty(**shell.options.to_dict()["objective"]["penalty"]) == objective
+    np.testing.assert_array_equal(shell.implied_prior.log_q, python.implied_prior.log_q)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--penalty-at", "0.5"], "give at least two"),
+        (["--penalty-at", "a", "--penalty-at", "b"], "give a number"),
+        (["--objective", "posterior", "--penalty-bins", "20"], "give --objective penalty"),
+    ],
+)
+def test_wrong_settings_of_the_penalty(folder, flags, message):
+    command = ["fit", folder / "analysis.yaml", "-o", folder / "no.safetensors", *flags]
+    result = CliRunner().invoke(main, [str(a) for a in command])
+    assert result.exit_code == 2
+    assert message in result.stderr

@@ -79,15 +79,6 @@ def test_mistakes_are_told_without_torch(tmp_path):
         assert not loaded, (name, arguments)
 
 
-def test_the_audit_needs_no_torch(tmp_path):
-    for value in (0.25, 0.5, 0.75):
-        lines = "\n".join(f"{value + i / 500}" for i in range(500))
-        (tmp_path / f"t_{value}.csv").write_text(f"x\n{lines}\n")
-    ((_, code, output, loaded),) = run([["audit", *T]], tmp_path)
-    assert code == 0, output
-    assert "torch" not in loaded
-
-
 @pytest.mark.parametrize("module", ["click", "torch"])
 def test_an_interrupt_while_loading_ends_without_a_traceback(tmp_path, module):
     (tmp_path / f"{module}.py").write_text("raise KeyboardInterrupt\n")

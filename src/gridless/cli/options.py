@@ -13,11 +13,9 @@ import click
 from gridless.cli.analysis_flags import analysis_from_flags
 from gridless.errors import InputError
 from gridless.model.record import FitOptions
-from gridless.registry import BASES, FORMATS, OBJECTIVES
+from gridless.registry import FORMATS
 
 Command = Callable[..., Any]
-# Options whose values are names in a registry.
-NAMES = {"basis": BASES, "objective": OBJECTIVES}
 # The flags of the penalty and the arguments of `gl.Penalty` that they give.
 PENALTY = ("strength", "at", "density", "bins")
 
@@ -127,13 +125,17 @@ def fit_options(command: Command) -> Command:
     return _with(
         checked,
         *flags,
-        click.option("--penalty-strength", type=float, help="Weight of the penalty, lambda."),
+        click.option(
+            "--penalty-strength",
+            type=click.FloatRange(0, min_open=True),
+            help="Weight of the penalty, lambda.",
+        ),
         click.option(
             "--penalty-at",
-            type=float,
             multiple=True,
-            metavar="VALUE",
-            help="Value of the parameter at which the penalty is taken; repeat the flag.",
+            metavar="VALUE[,...]",
+            callback=_values,
+            help="Where the penalty is taken: a value of each parameter; repeat the flag.",
         ),
         click.option(
             "--penalty-density",
@@ -141,7 +143,7 @@ def fit_options(command: Command) -> Command:
             help="How the penalty averages over the observables.",
         ),
         click.option(
-            "--penalty-bins", type=click.IntRange(1), help="Bins per observable of the histogram."
+            "--penalty-bins", type=click.IntRange(2), help="Bins per observable of the histogram."
         ),
     )
 
@@ -159,6 +161,22 @@ def _penalty(objective: str | None, settings: dict[str, Any]) -> dict[str, Any]:
         flags = ", ".join(f"--penalty-{name}" for name in settings)
         raise InputError(f"{flags}: given for --objective {objective}; give --objective penalty")
     return {"penalty": settings}
+
+
+def _values(
+    _ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...]
+) -> tuple[float | tuple[float, ...], ...]:
+    """Numbers, or tuples of them where there are several parameters."""
+    try:
+        values = [tuple(float(part) for part in text.split(",")) for text in texts]
+    except ValueError:
+        raise InputError(
+            f"--penalty-at: {', '.join(texts)}; give a number, or one for each parameter with "
+            "commas between them"
+        ) from None
+    if len(values) == 1:
+        raise InputError("--penalty-at: one value; give at least two, each with a flag of its own")
+    return tuple(value[0] if len(value) == 1 else value for value in values)
 
 
 def _layers(text: str) -> list[int]:
