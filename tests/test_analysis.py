@@ -85,7 +85,7 @@ TYPES = {
 }
 
 
-LIMITS = {"ge": "at least", "gt": "above", "lt": "below"}
+LIMITS = {"ge": "at least", "gt": "above", "lt": "below", "le": "at most"}
 
 
 def vars_of(rule):

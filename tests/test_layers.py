@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "gridless"
 # From the first that is loaded to the last; names on one line stand beside each other.
 LAYERS = [
     {"errors"},
-    {"registry", "parallel", "distributed"},
+    {"registry", "parallel", "distributed", "strict_json", "strict_yaml"},
     {"templates"},
     {"files"},
     {"likelihood"},
@@ -22,7 +22,15 @@ LAYERS = [
     {"report"},
     {"examples", "cli", "demo", "paper", "__main__", "__init__"},
 ]
-WITHOUT_TORCH = {"errors", "registry", "templates", "files", "likelihood"}
+WITHOUT_TORCH = {
+    "errors",
+    "registry",
+    "strict_json",
+    "strict_yaml",
+    "templates",
+    "files",
+    "likelihood",
+}
 
 
 def layer(name: str) -> int:

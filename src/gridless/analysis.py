@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from gridless import strict_yaml
 from gridless.errors import InputError
 from gridless.model.record import FitOptions
 
@@ -227,13 +228,7 @@ def load_analysis(path: Path) -> Analysis:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read ({error}); give a YAML file") from error
-    try:
-        content, root = yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" line {mark.line + 1}:" if mark else ""
-        problem = getattr(error, "problem", None) or str(error)
-        raise InputError(f"{path}:{line} not YAML: {problem}; `gridless init` shows one") from error
+    content, root = strict_yaml.load(text, str(path))
     if not isinstance(content, dict):
         raise InputError(f"{path}: holds no settings; `gridless init` writes an example")
     try:

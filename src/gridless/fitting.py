@@ -22,7 +22,7 @@ from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 from gridless.templates.summary import files_of_all_ranks, summarise
 from gridless.templates.templates import Templates
-from gridless.training.checkpoint import Checkpoint, fingerprint
+from gridless.training.checkpoint import Checkpoint, checkpoint_path, fingerprint
 from gridless.training.events import Events, split_events
 from gridless.training.objectives import Objective, find_objective
 from gridless.training.replicas import replicate
@@ -111,7 +111,8 @@ def fit(
         in any case.
     checkpoint : str or Path, optional
         A file that keeps where the training stands. After an interruption the same call goes on
-        from there; when the training is finished it is removed.
+        from there. It stays when the fit has ended, so that nothing is lost before the model is
+        saved; delete it then. A damaged one, or one of other events or options, is not used.
 
     Returns
     -------
@@ -142,7 +143,11 @@ def fit(
     split = split_events(templates, weights, net, share, generator)
     schedule = _schedule(split.training, options)
     term = target.term(templates.grid, split.training, net.members)
-    keep = None if checkpoint is None else _checkpoint(Path(checkpoint), split.training, options)
+    keep = (
+        None
+        if checkpoint is None
+        else _checkpoint(checkpoint, split.training, templates.grid, options)
+    )
     trainer = Trainer(
         net, split.training, split.held_out, target, term, options.ridge, generator, keep
     )
@@ -244,11 +249,11 @@ def _schedule(events: Events, options: FitOptions) -> Schedule:
     return Schedule(epochs if options.epochs is None else options.epochs, size, options.rate)
 
 
-def _checkpoint(path: Path, events: Events, options: FitOptions) -> Checkpoint:
+def _checkpoint(path: str | Path, events: Events, grid: Grid, options: FitOptions) -> Checkpoint:
     """The checkpoint of this very training, in a file of each rank's own."""
-    key = fingerprint([events.x, events.template, events.weights], options.to_dict())
-    suffix = "" if distributed.size() == 1 else f".{distributed.rank()}"
-    return Checkpoint(Path(f"{path}{suffix}"), key)
+    theta = [torch.as_tensor(values.copy()) for values in (grid.unit, grid.bounds)]
+    arrays = [events.x, events.template, events.weights, *theta]
+    return Checkpoint(checkpoint_path(path), fingerprint(arrays, options.to_dict()))
 
 
 def _check_size(network: Network, events: int, folds: int) -> None:

@@ -246,6 +246,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", type=int, help="this one alone")
+    parser.add_argument("--only", default="", help="targets with this in their names")
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--keep", type=Path, default=Path("build/attack"), help="a folder")
     parser.add_argument("--kill", type=int, nargs="?", const=10, help="kill commands")
@@ -261,7 +262,11 @@ def main() -> None:
         for outcome in result.failures:
             print(outcome.place, outcome.detail, f"its input is in {given.keep}", sep="\n")
         sys.exit(bool(result.failures))
-    result = run(60 * given.minutes, given.seed, count(given.first), given.keep, told=True)
+    from tests.attack.targets import all_targets
+
+    targets = all_targets()
+    cases = (n for n in count(given.first) if given.only in targets[n % len(targets)].name)
+    result = run(60 * given.minutes, given.seed, cases, given.keep, told=True)
     print(result)
     if result.failures:
         print(f"\n{explain(result.failures, given.seed)}\ninputs in {given.keep}")

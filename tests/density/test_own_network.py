@@ -110,7 +110,7 @@ def test_a_file_holds_its_weights_and_not_its_code(templates, tmp_path):
         found, expected = (m.likelihood(x).maximum() for m in (loaded, model))
         assert found.value == expected.value
         assert found.simulation == expected.simulation
-    with pytest.raises(gl.InputError, match="do not fit its header"):
+    with pytest.raises(gl.InputError, match="does not fit its header"):
         gl.load(tmp_path / "own.safetensors", network=small)
 
 

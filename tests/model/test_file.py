@@ -1,6 +1,7 @@
 """A saved model is the same model; any other file is refused with a reason."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,9 @@ from safetensors.torch import save_file
 
 import gridless as gl
 from gridless.examples import OneObservable, TwoObservables
-from gridless.templates.query import Query
+from gridless.model.archive import pack
+from gridless.model.file import model_bytes
+from gridless.templates.query import FileRecord, Query
 
 
 @pytest.fixture
@@ -84,11 +87,25 @@ def test_a_foreign_safetensors_file(tmp_path):
         gl.load(path)
 
 
+def rewrite(path, arrays, header):
+    """A file with that header and a digest of its own, as by somebody who knows how."""
+    header = {key: value for key, value in header.items() if value is not None}
+    path.write_bytes(pack(arrays, "gridless", header))
+
+
 def change_header(path, **changes):
     arrays, metadata = read(path)
-    header = json.loads(metadata["gridless"]) | changes
-    header = {key: value for key, value in header.items() if value is not None}
-    save_file(arrays, path, {"gridless": json.dumps(header)})
+    header = json.loads(metadata["gridless"])
+    header.pop("digest")
+    rewrite(path, arrays, header | changes)
+
+
+def change_array(path, name, change):
+    arrays, metadata = read(path)
+    header = json.loads(metadata["gridless"])
+    header.pop("digest")
+    arrays[name] = change(arrays[name])
+    rewrite(path, arrays, header)
 
 
 def test_a_newer_file(path):
@@ -102,7 +119,7 @@ def test_a_newer_file(path):
     [
         ({"members": None}, "(?s)its header is damaged .*members"),
         ({"network_options": "many"}, "its header is damaged"),
-        ({"network_options": {"hidden": [9]}}, "its arrays do not fit its header"),
+        ({"network_options": {"hidden": [9]}}, "which does not fit its header"),
         ({"basis": "of_my_own"}, "there is no 'of_my_own'.*import the module"),
     ],
 )
@@ -115,9 +132,112 @@ def test_inconsistent_headers(path, changes, message):
 def test_missing_arrays(path):
     arrays, metadata = read(path)
     arrays.pop("prior.log_q")
-    save_file(arrays, path, metadata)
-    with pytest.raises(gl.InputError, match="arrays do not fit its header"):
+    header = json.loads(metadata["gridless"])
+    header.pop("digest")
+    rewrite(path, arrays, header)
+    with pytest.raises(gl.InputError, match=r"prior.log_q is missing"):
         gl.load(path)
+
+
+def test_any_changed_byte_is_told(path):
+    content = path.read_bytes()
+    for place in np.random.default_rng(1).integers(len(content), size=60):
+        changed = bytearray(content)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(gl.InputError, match=r"damaged|newer|not read any more|not a grid"):
+            gl.load(path)
+
+
+def test_a_changed_weight_is_told(path):
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(gl.InputError, match=r"changed or damaged since .*save the model again"):
+        gl.load(path)
+
+
+def test_the_digest_cannot_be_left_out(path):
+    arrays, metadata = read(path)
+    header = json.loads(metadata["gridless"])
+    header.pop("digest")
+    save_file(arrays, path, {"gridless": json.dumps(header)})
+    with pytest.raises(gl.InputError, match="has no digest"):
+        gl.load(path)
+
+
+def test_the_same_model_gives_the_same_bytes(model, path):
+    assert model_bytes(model) == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("grid.bounds", lambda a: a.flip(1), "its bounds"),
+        ("grid.bounds", lambda a: a * 0, "its bounds"),
+        ("grid.bounds", lambda a: a * torch.nan, r"grid.bounds has values that are no numbers"),
+        ("cells.share", lambda a: a * torch.nan, r"cells.share has values"),
+        ("cells.centres", lambda a: a.repeat(1, 2), r"cells.centres is \(\d+, 2\)"),
+        ("cells.share", lambda a: a[:-1], r"cells.share is"),
+        ("prior.log_q", lambda a: torch.zeros(10**6, dtype=torch.float64), r"prior.log_q is"),
+        ("network.scale", lambda a: a * 0, "scale of its inputs"),
+        ("network.mean", lambda a: a / 0, r"network.mean has values"),
+        ("network.templates", lambda a: a[:-1], "templates is"),
+        ("replicas.log_q", lambda a: a[:-1], "does not fit its header"),
+    ],
+)
+def test_arrays_that_make_no_model(path, name, change, message):
+    change_array(path, name, change)
+    with pytest.raises(gl.InputError, match=message):
+        gl.load(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": -1}, "of format -1, which is not read any more"),
+        ({"parameters": ["theta", "theta"]}, "not all of their own|does not fit|is none of"),
+        ({"network_options": {"hidden": [30_000] * 3, "activation": "tanh"}}, "does not fit"),
+        ({"members": 10**12}, "does not fit"),
+        ({"components": 10**12}, "does not fit|damaged"),
+        ({"record": {"history": [], "gain": 1}}, "no epoch"),
+        ({"record": {"history": [{"stage": 1}]}}, r"record.history.0"),
+        ({"record": {"history": 5}}, r"record.history"),
+        ({"summary": {"audit": 3}}, "summary"),
+        ({"query": {"observables": ["x"]}}, r"query.observables"),
+    ],
+)
+def test_headers_that_make_no_model(path, changes, message):
+    change_header(path, **changes)
+    with pytest.raises(gl.InputError, match=message):
+        gl.load(path)
+
+
+@pytest.mark.parametrize("prior", ["dividd", None, 3])
+def test_unknown_choices(path, prior):
+    arrays, metadata = read(path)
+    header = json.loads(metadata["gridless"])
+    header.pop("digest")
+    header["options"]["prior"] = prior
+    rewrite(path, arrays, header)
+    with pytest.raises(gl.InputError, match="prior"):
+        gl.load(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 5000, '{"format":' * 3000, "9" * 5000, "null", '{"a": NaN}']
+)
+def test_headers_that_no_parser_likes(path, text):
+    arrays, _ = read(path)
+    save_file(arrays, path, {"gridless": text})
+    with pytest.raises(gl.InputError, match="its header is damaged"):
+        gl.load(path)
+
+
+def test_names_of_files_that_are_no_text_are_spelt_out(model, tmp_path):
+    files = (FileRecord("top_\udcff.root", 3),)
+    replace(model, files=files).save(tmp_path / "m.safetensors")
+    assert gl.load(tmp_path / "m.safetensors").files[0].source == "top_\\udcff.root"
 
 
 def test_a_file_of_the_version_before_loads():

@@ -1,11 +1,21 @@
 """An analysis from the command line: that of a YAML file, or one made of flags."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
+
+from pydantic import ValidationError
 
 from gridless.analysis import Analysis, load_analysis
 from gridless.errors import InputError
 
+# The flags that give the settings of an analysis.
+FLAGS = {
+    "parameters": "--bounds",
+    "observables": "-x",
+    "weight": "--weight",
+    "selection": "--selection",
+}
 OPENING = "(["
 CLOSING = ")]"
 
@@ -29,15 +39,22 @@ def analysis_from_flags(
     if not observables:
         raise InputError("-x: missing; give columns or expressions, -x m_jjb,m_jj")
     for name, low, high in bounds:
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise InputError(f"--bounds: {low:g} to {high:g} for {name}; both must be finite")
         if not low < high:
             raise InputError(f"--bounds: {low:g} to {high:g} for {name}; the low bound comes first")
-    return Analysis(
-        templates=templates,
-        parameters={name: (low, high) for name, low, high in bounds},
-        observables=named_expressions(observables),
-        weight=weight,
-        selection=selection,
-    )
+    try:
+        return Analysis(
+            templates=templates,
+            parameters={name: (low, high) for name, low, high in bounds},
+            observables=named_expressions(observables),
+            weight=weight,
+            selection=selection,
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        flag = FLAGS.get(str(first["loc"][0]), str(first["loc"][0])) if first["loc"] else "flags"
+        raise InputError(f"{flag}: {first['msg']}; gridless fit --help says more") from None
 
 
 def named_expressions(texts: Sequence[str]) -> dict[str, str]:

@@ -39,18 +39,22 @@ def fit(
     """
     analysis.fit_options(**options)  # refuses wrong ones before torch is loaded
     from gridless import distributed
+    from gridless.training.checkpoint import checkpoint_path
 
     checkpoint = output.with_name(f".{output.name}.checkpoint")
     try:
         with distributed.joined():
             model = gl.fit_files(analysis, where=where, checkpoint=checkpoint, **options)
             first = distributed.rank() == 0
+            if first:
+                model = replace(model, record=replace(model.record, command=command_line()))
+                model.save(output)
+            distributed.least(0)  # all wait for the file, without which checkpoints are needed
+            checkpoint_path(checkpoint).unlink(missing_ok=True)
     except KeyboardInterrupt:
         click.echo("interrupted; the same command goes on from the last epoch", err=True)
         sys.exit(130)
     if first:
-        model = replace(model, record=replace(model.record, command=command_line()))
-        model.save(output)
         _tell(model, output, machine)
 
 

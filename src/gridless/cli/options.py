@@ -1,7 +1,6 @@
 """Flags that several verbs share, and what is made of them before a verb runs."""
 
 import functools
-import json
 import shlex
 import sys
 from collections.abc import Callable, Iterable
@@ -10,6 +9,7 @@ from typing import Any, get_args
 
 import click
 
+from gridless import strict_json
 from gridless.cli.analysis_flags import analysis_from_flags
 from gridless.errors import InputError
 from gridless.model.record import FitOptions
@@ -271,9 +271,9 @@ def command_line() -> str:
 
 def print_result(result: Any, machine: bool) -> None:
     """A result as text or, for machines, its `to_dict()` as JSON."""
-    click.echo(json.dumps(result.to_dict(), indent=1) if machine else str(result))
+    click.echo(strict_json.dumps(result.to_dict(), indent=1) if machine else str(result))
 
 
 def print_json(content: Any) -> None:
     """Anything as JSON."""
-    click.echo(json.dumps(content, indent=1))
+    click.echo(strict_json.dumps(content, indent=1))

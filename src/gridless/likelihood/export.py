@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from gridless import strict_json
 from gridless.errors import InputError
 from gridless.files.write import write_whole
 from gridless.likelihood.estimate import ParameterEstimate
@@ -190,7 +190,7 @@ def write_curve(
     target = Path(path)
     chosen = ENDINGS.get(target.suffix) if kind is None else kind
     if chosen == "json":
-        text = json.dumps(curve(likelihood, level), indent=1)
+        text = strict_json.dumps(curve(likelihood, level), indent=1)
     elif chosen == "csv":
         text = scan_csv(likelihood)
     elif chosen == "hepdata":

@@ -117,6 +117,11 @@ class Model:
         w = np.ones(len(table)) if weights is None else weights
         c = -log_likelihood(self.network, table, weights)
         c = chebyshev.add(c, w.sum() * self.log_q)
+        if not np.isfinite(c).all():
+            raise InputError(
+                "x: the likelihood of these events is not finite; look for absurd values or "
+                "weights, or fit the model anew"
+            )
         scores = None if weights is None else self._scores(table, w, c.shape)
         sources = {}
         if self.replicas is not None:

@@ -1,10 +1,11 @@
 """What a model remembers of its making: the options of the fit, and how the training went."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from gridless.errors import InputError
 from gridless.registry import BASES, NETWORKS, OBJECTIVES
@@ -12,7 +13,15 @@ from gridless.registry import BASES, NETWORKS, OBJECTIVES
 Prior = Literal["divide", "flat"]
 Activation = Literal["tanh", "silu", "relu"]
 # How messages call pydantic's limits.
-LIMITS = {"ge": "at least", "gt": "a number above", "lt": "a number below"}
+LIMITS = {"ge": "at least", "gt": "a number above", "lt": "a number below", "le": "at most"}
+# More than anybody has used; what is beyond would run for days or fill the memory.
+MAX_COMPONENTS = 1_000
+MAX_ENSEMBLE = 1_000
+MAX_EPOCHS = 1_000_000
+MAX_REPLICAS = 10_000
+MAX_LAYERS = 100
+MAX_UNITS = 100_000
+MAX_SEED = 2**63 - 1  # what torch takes
 
 
 class FitOptions(BaseModel):
@@ -25,7 +34,7 @@ class FitOptions(BaseModel):
         default="exp_polynomial",
         description="Shape of a component: exp_polynomial, gaussian or logistic.",
     )
-    components: int = Field(default=1, ge=1, description="Number of components.")
+    components: int = Field(default=1, ge=1, le=MAX_COMPONENTS, description="Number of components.")
     hidden: tuple[int, ...] = Field(
         default=(16,), description="Units of the hidden layer, or of each of several."
     )
@@ -44,7 +53,9 @@ class FitOptions(BaseModel):
         default="divide",
         description="divide by the implied prior, or take the posterior as it is: flat.",
     )
-    ensemble: int = Field(default=1, ge=1, description="Networks to train and average.")
+    ensemble: int = Field(
+        default=1, ge=1, le=MAX_ENSEMBLE, description="Networks to train and average."
+    )
     validation: float | None = Field(
         default=None,
         gt=0,
@@ -55,6 +66,7 @@ class FitOptions(BaseModel):
     epochs: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_EPOCHS,
         description="Passes over the events; by default enough for some five hundred steps.",
     )
     batch: int | None = Field(
@@ -62,17 +74,21 @@ class FitOptions(BaseModel):
         ge=1,
         description="Events per step; by default a fiftieth of them, but 256 to 8,192.",
     )
-    rate: float = Field(default=0.03, gt=0, description="Highest learning rate.")
+    rate: float = Field(default=0.03, gt=0, le=10, description="Highest learning rate.")
     ridge: float = Field(
-        default=10.0, ge=0, description="Strength of the prior on the weights of the network."
+        default=10.0,
+        ge=0,
+        le=1e12,
+        description="Strength of the prior on the weights of the network.",
     )
     replicas: int = Field(
         default=32,
         ge=0,
+        le=MAX_REPLICAS,
         description="Bootstrap replicas of the templates, for the uncertainty from simulation; "
         "0 for none.",
     )
-    seed: int = Field(default=0, description="Fixes everything random.")
+    seed: int = Field(default=0, ge=0, le=MAX_SEED, description="Fixes everything random.")
     device: str = Field(default="cpu", description="Where to train: cpu, cuda or mps.")
 
     @classmethod
@@ -101,13 +117,14 @@ class FitOptions(BaseModel):
         sizes = (value,) if isinstance(value, int) else tuple(value)
         if any(isinstance(size, int) and size < 1 for size in sizes):
             raise ValueError(f"{value!r}; give whole numbers of at least 1")
+        if len(sizes) > MAX_LAYERS or any(isinstance(n, int) and n > MAX_UNITS for n in sizes):
+            raise ValueError(f"give at most {MAX_LAYERS} layers of at most {MAX_UNITS:,} units")
         return sizes
 
     @field_validator("basis")
     @classmethod
     def _known_basis(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            _check_name("basis", value, BASES.names)
+        _check_named("basis", value, BASES.names)
         return value
 
     @field_validator("network")
@@ -115,14 +132,16 @@ class FitOptions(BaseModel):
     def _known_network(cls, value: Any) -> Any:
         if isinstance(value, str):
             _check_name("network", value, NETWORKS.names)
+        elif value is not None and not callable(value):
+            raise ValueError(
+                f"{value!r}; give a registered name, a module, or a function that makes one"
+            )
         return value
 
     @field_validator("objective")
     @classmethod
     def _known_objective(cls, value: Any) -> Any:
-        name = next(iter(value)) if isinstance(value, Mapping) and len(value) == 1 else value
-        if isinstance(name, str):
-            _check_name("objective", name, OBJECTIVES.names)
+        _check_named("objective", value, OBJECTIVES.names)
         return value
 
     @field_validator("replicas")
@@ -139,6 +158,19 @@ def _check_name(kind: str, name: str, known: tuple[str, ...]) -> None:
             f"there is no {name!r}; known are {', '.join(known)}; import the module that registers "
             f"your own {kind} first"
         )
+
+
+def _check_named(kind: str, value: Any, known: tuple[str, ...]) -> None:
+    """Refuse what is neither a known name, nor one with its settings, nor an object with both."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        name, settings = next(iter(value.items()))
+        if isinstance(name, str) and isinstance(settings, Mapping):
+            return _check_name(kind, name, known)
+    elif isinstance(value, str):
+        return _check_name(kind, value, known)
+    elif isinstance(getattr(value, "name", None), str) and hasattr(value, "options"):
+        return None
+    raise ValueError(f"{value!r}; give one of {', '.join(known)}, or a {kind} of your own")
 
 
 def _named(thing: Any) -> Any:
@@ -176,6 +208,19 @@ class Epoch:
     kept: bool
 
 
+def nan_for_null(rows: Any) -> Any:
+    """Rows of a table in which null stands for NaN, as JSON has none."""
+    if not isinstance(rows, list | tuple):
+        return rows
+    return [
+        {k: math.nan if v is None else v for k, v in row.items()} if isinstance(row, dict) else row
+        for row in rows
+    ]
+
+
+History = Annotated[tuple[Epoch, ...], BeforeValidator(nan_for_null)]
+
+
 @dataclass(frozen=True)
 class TrainingRecord:
     """How a training went.
@@ -187,7 +232,7 @@ class TrainingRecord:
     saved with, if it comes from a file.
     """
 
-    history: tuple[Epoch, ...] = ()
+    history: History = ()
     gain: float | None = None
     epochs: int | None = None
     batch: int | None = None
@@ -199,9 +244,3 @@ class TrainingRecord:
     def to_dict(self) -> dict[str, Any]:
         """The record in what JSON can hold."""
         return asdict(self)
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> "TrainingRecord":
-        """The record that `to_dict` gave."""
-        history = tuple(Epoch(**row) for row in content["history"])
-        return cls(**{**content, "history": history})

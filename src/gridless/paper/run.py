@@ -1,6 +1,5 @@
 """`gridless paper`: make the items, write figures, results.json and the report."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from gridless import __version__
+from gridless import __version__, strict_json
 from gridless.errors import InputError
 from gridless.files.write import write_whole
 from gridless.paper.choices import Choices
@@ -46,7 +45,9 @@ def reproduce(folder: Path, choices: Choices, names: Sequence[str], console: Con
         for statement in item.statements:
             mark = "[green]agrees[/]" if statement.agrees else "[red]differs[/]"
             console.print(f"{name:8} {mark}  {statement.ours}", highlight=False)
-    write_whole(folder / "results.json", json.dumps(_results(made, choices), indent=1).encode())
+    write_whole(
+        folder / "results.json", strict_json.dumps(_results(made, choices), indent=1).encode()
+    )
     statements = [s for item in made.values() for s in item.statements]
     agree = sum(s.agrees for s in statements)
     page = render_report(

@@ -2,16 +2,19 @@
 
 import hashlib
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
+from gridless import distributed
+from gridless.errors import GridlessWarning, InputError
 from gridless.files.write import write_whole
-from gridless.model.record import Epoch
+from gridless.model.archive import check_finite, pack, unpack
+from gridless.model.record import Epoch, History
 
 _KEY = "gridless-checkpoint"
 
@@ -30,6 +33,26 @@ class State:
         count = sum(name.startswith(f"{prefix}.") for name in self.tensors)
         return [self.tensors[f"{prefix}.{i}"] for i in range(count)]
 
+    def fits(self, like: dict[str, Tensor]) -> bool:
+        """Whether it has tensors of those names, with their shapes and types, at least."""
+        return all(
+            name in self.tensors
+            and self.tensors[name].shape == tensor.shape
+            and self.tensors[name].dtype == tensor.dtype
+            for name, tensor in like.items()
+        )
+
+
+class Header(BaseModel):
+    """What a checkpoint says beside its arrays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    fingerprint: str
+    stage: int = Field(ge=1, le=2)
+    epoch: int = Field(ge=1)
+    history: History
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -39,17 +62,31 @@ class Checkpoint:
     fingerprint: str
 
     def load(self) -> State | None:
-        """The state of this very training; None if there is none, or of another one."""
+        """The state of this very training; None if there is none, or of another one. A damaged
+        file is told of, and then counts as none."""
         try:
-            with safe_open(self.path, framework="pt") as file:
-                header = json.loads((file.metadata() or {})[_KEY])
-                if header["fingerprint"] != self.fingerprint:
-                    return None
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (OSError, SafetensorError, KeyError, ValueError):
+            content = self.path.read_bytes()
+        except OSError:
             return None
-        history = [Epoch(**row) for row in header["history"]]
-        return State(header["stage"], header["epoch"], history, tensors)
+        try:
+            found, tensors, signed = unpack(content, _KEY, str(self.path), "it is not used")
+            if not signed:
+                raise InputError(f"{self.path}: damaged, it has no digest; it is not used")
+            header = Header.model_validate(found)
+            # The best cost is infinite before the first epoch.
+            check_finite({name: value for name, value in tensors.items() if name != "best"})
+        except (InputError, ValidationError) as error:
+            self.refuse(str(error).splitlines()[0])
+            return None
+        if header.fingerprint != self.fingerprint:
+            return None
+        return State(header.stage, header.epoch, list(header.history), tensors)
+
+    def refuse(self, reason: str) -> None:
+        """Tell that the file cannot be gone on from."""
+        warnings.warn(
+            f"checkpoint: {reason}; the training starts anew", GridlessWarning, stacklevel=2
+        )
 
     def save(self, state: State) -> None:
         """Replace what the file holds."""
@@ -59,12 +96,17 @@ class Checkpoint:
             "epoch": state.epoch,
             "history": [asdict(epoch) for epoch in state.history],
         }
-        tensors = {name: value.detach().cpu().contiguous() for name, value in state.tensors.items()}
-        write_whole(self.path, save(tensors, {_KEY: json.dumps(header)}))
+        write_whole(self.path, pack(state.tensors, _KEY, header))
 
     def remove(self) -> None:
-        """Forget the training, which is finished."""
+        """Forget the training, whose model is saved."""
         self.path.unlink(missing_ok=True)
+
+
+def checkpoint_path(path: str | Path) -> Path:
+    """Where this rank keeps its own checkpoint."""
+    suffix = "" if distributed.size() == 1 else f".{distributed.rank()}"
+    return Path(f"{path}{suffix}")
 
 
 def fingerprint(arrays: list[Tensor], options: dict[str, object]) -> str:

@@ -143,8 +143,6 @@ def train(trainer: Trainer, schedule: Schedule, device: torch.device) -> list[Ep
             history = _stage(trainer, schedule, 2, state, history, report)
     network.to("cpu")
     term.to(torch.device("cpu"))
-    if trainer.checkpoint is not None:
-        trainer.checkpoint.remove()
     return history
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from gridless import distributed
 from gridless.density.network import Network
-from gridless.training.checkpoint import Checkpoint, State
+from gridless.training.checkpoint import Checkpoint, State, numbered
 from gridless.training.events import Events
 from gridless.training.flatness import Term
 from gridless.training.newton import flatten
@@ -98,7 +98,7 @@ class Trainer:
 
     def resume(self) -> State | None:
         """Go on from the checkpoint, if there is one of this training."""
-        state = None if self.checkpoint is None else self.checkpoint.load()
+        state = self._kept_state()
         epoch = -1 if state is None else 1_000_000 * state.stage + state.epoch
         if distributed.least(epoch) != -distributed.least(-epoch):
             state = None  # The ranks were stopped at different epochs.
@@ -106,6 +106,22 @@ class Trainer:
             self.generator.set_state(state.tensors["generator"])
             assign(list(self.network.parameters()), state.under("parameter"))
         return state
+
+    def _kept_state(self) -> State | None:
+        """What the checkpoint has, if it is of this training and fits it."""
+        state = None if self.checkpoint is None else self.checkpoint.load()
+        if self.checkpoint is None or state is None:
+            return None
+        parameters = list(self.network.parameters())
+        expected = {"generator": self.generator.get_state(), "best": self.term.strength}
+        for name in ("parameter", "kept", "adam_mean", "adam_square"):
+            expected |= numbered(name, parameters)
+        term = self.term.tensors() if state.stage == 2 else {}
+        known = self.term.active or state.stage == 1
+        if known and state.fits(expected) and {"adam_steps", *term} <= state.tensors.keys():
+            return state
+        self.checkpoint.refuse(f"{self.checkpoint.path} does not fit the network")
+        return None
 
     def batches(self, number: int) -> Iterator[Events]:
         """All events in `number` batches, in an order and from a start drawn anew.

@@ -1,0 +1,122 @@
+"""The header of a model file: what it says of itself beside its arrays, and how it is checked."""
+
+from importlib.metadata import version
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from gridless.errors import InputError
+from gridless.model.record import TrainingRecord, nan_for_null
+from gridless.templates.query import FileRecord, Query
+from gridless.templates.summary import Summary
+
+FORMAT = 3
+# Formats that can be read: 2 had the query and the record among the options, and no digest.
+READABLE = (2, 3)
+
+
+def _findings(summary: Any) -> Any:
+    """A summary in which null stands for NaN among the numbers of the audit."""
+    audit = summary.get("audit") if isinstance(summary, dict) else None
+    if not isinstance(audit, dict):
+        return summary
+    return summary | {"audit": audit | {"findings": nan_for_null(audit.get("findings"))}}
+
+
+class Header(BaseModel):
+    """What a model file says of itself beside its arrays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: int
+    versions: dict[str, str]
+    parameters: list[str] = Field(min_length=1, max_length=3)
+    query: Query
+    options: dict[str, Any]
+    record: TrainingRecord
+    basis: str
+    basis_options: dict[str, int | float]
+    components: int = Field(ge=1)
+    network: str
+    network_options: dict[str, Any]
+    members: int = Field(ge=1)
+    files: list[FileRecord] = []
+    summary: Annotated[Summary | None, BeforeValidator(_findings)] = None
+
+
+def _from_format_2(header: dict[str, Any]) -> dict[str, Any]:
+    """The header of a file that version 0.1 wrote, as it would be written now."""
+    options = dict(header.pop("options"))
+    columns = options.pop("columns", None) or {name: name for name in header["observables"]}
+    header["query"] = {
+        "observables": dict(zip(header.pop("observables"), columns.values(), strict=True)),
+        "weight": options.pop("weight", None),
+        "selection": options.pop("selection", None),
+    }
+    record = {name: options.pop(name, None) for name in ("gain", "command", "where")}
+    record |= {name: options.get(name) for name in ("epochs", "batch", "validation")}
+    header["record"] = record | {"history": header.pop("history")}
+    penalty = options.pop("penalty", None)
+    if penalty is not None:
+        options["objective"] = {"penalty": penalty}
+    perceptron = {name: header.pop(name) for name in ("hidden", "activation")}
+    header |= {"network": "perceptron", "network_options": perceptron}
+    network = {name: header[name] for name in ("basis", "components")} | perceptron
+    made_with = {"prior": header.pop("prior"), "ensemble": header["members"], **network}
+    header["options"] = {**options, **made_with}
+    header["files"] = header.pop("data", [])
+    return header
+
+
+def read_header(content: dict[str, Any], name: str, signed: bool) -> Header:
+    """The checked header of a file.
+
+    Parameters
+    ----------
+    content : dict
+        What the file has as its header.
+    name : str
+        How messages call the file.
+    signed : bool
+        Whether the file has a digest.
+    """
+    found = content.get("format")
+    if isinstance(found, int) and found > FORMAT:
+        versions = content.get("versions")
+        by = versions.get("gridless") if isinstance(versions, dict) else "of unknown version"
+        raise InputError(
+            f"{name}: written by a newer gridless ({by}, format {found}; this is "
+            f"{version('gridless')}, format {FORMAT}); upgrade gridless"
+        )
+    if found not in READABLE:
+        raise InputError(
+            f"{name}: of format {found}, which is not read any more; fit the model anew"
+        )
+    if found != 2 and not signed:
+        raise InputError(f"{name}: damaged, it has no digest; save the model again")
+    try:
+        header = Header.model_validate(_from_format_2(content) if found == 2 else content)
+        _check(header)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(
+            f"{name}: its header is damaged ({place}: {first['msg']}); save the model again"
+        ) from None
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{name}: its header is damaged ({error}); save the model again") from None
+    return header
+
+
+def _check(header: Header) -> None:
+    """What types alone do not say."""
+    for what, names in (("parameters", header.parameters), ("observables", header.query.names)):
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"{what}: {len(names)} names, not all of their own")
+    if not header.record.history:
+        raise ValueError("record.history: no epoch")
+    if header.summary is None:
+        return
+    for one in header.summary.distributions:
+        if any(len(share) + 1 != len(one.edges) for share in one.shares):
+            raise ValueError(f"summary: bins of {one.observable!r}")
