@@ -6,6 +6,7 @@ import numpy as np
 from rich.console import Console
 
 from gridless.examples import TwoObservables
+from gridless.files.write import check_writable
 from gridless.fitting import fit
 from gridless.report.figures import draw_closure, draw_likelihood
 from gridless.report.sections import write_report
@@ -16,6 +17,8 @@ from gridless.validation.closure import closure
 
 def run_demo(output: Path, events: int, seed: int, console: Console) -> None:
     """Simulate, audit, fit, measure and close; figures, report and model go to `output`."""
+    for name in ("model.safetensors", "report.html"):
+        check_writable(output / name)  # before the work
     example = TwoObservables()
     console.rule("1  Simulate: ten templates between 0 and 1")
     templates = example.templates(events, seed)

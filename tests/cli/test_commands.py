@@ -401,7 +401,7 @@ def not_root(monkeypatch):
     access = os.access
 
     def honest(path, mode):
-        forbidden = mode == os.W_OK and not os.stat(path).st_mode & 0o200
+        forbidden = mode & os.W_OK and not os.stat(path).st_mode & 0o200
         return access(path, mode) and not forbidden
 
     monkeypatch.setattr("gridless.files.write.os.access", honest)
@@ -433,10 +433,10 @@ def test_no_disk_space(folder, tmp_path, monkeypatch):
     old = tmp_path / "m.safetensors"
     old.write_bytes((folder / "m.safetensors").read_bytes())
 
-    def full(self, content):
+    def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "fsync", full)
     result = run("fit", folder / "t_{mass}.root:events", *FLAGS, "-o", old, *QUICK)
     assert result.exit_code == 2
     assert "No space left on device" in result.output

@@ -92,5 +92,5 @@ def test_an_interrupt_while_loading_ends_without_a_traceback(tmp_path, module):
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": path},
     )
-    assert done.returncode == 1
-    assert done.stderr.strip() == "Aborted!"
+    assert done.returncode == 130
+    assert done.stderr == "gridless: interrupted\n"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gridless.errors import InputError
-from gridless.files.read import read
+from gridless.files.read import chunks, read
 
 
 def test_csv_in_the_wild(tmp_path):
@@ -48,3 +48,26 @@ def test_missing_numbers_are_nan(tmp_path):
     assert sample.x.tolist() == [[1, 1], [3, 0]]
     with pytest.raises(InputError, match="column 'x' is nan in row 1; remove such events"):
         read(tmp_path / "a.csv", ["x"])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_a_line_break_in_quotes_makes_no_row(tmp_path, size):
+    path = tmp_path / "a.csv"
+    path.write_text('note,x\na,1\n"two\nlines",2\n"three\n\nlines",3\n"",4\nb,5\n')
+    blocks = chunks(path, "x", size=size)
+    assert [value for x, _ in blocks for value in x[:, 0]] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'x,note\n1,a\n2,"open\n3,b\n4,c\n',
+        'x,note\n1,a\nabc"d,"e\n3,b"\n',
+        'x,"no\nte"\n1,a\n',
+        'note,x\n"a",1\n"b"c"\nd",2\n',
+    ],
+)
+def test_quotes_that_do_not_close_are_refused(tmp_path, text):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(InputError, match=r"a\.csv: "):
+        read(tmp_path / "a.csv", "x")

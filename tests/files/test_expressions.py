@@ -250,3 +250,31 @@ def test_columns_are_not_written_to():
         evaluate(expression, COLUMNS)
     for name, column in COLUMNS.items():
         np.testing.assert_array_equal(column, before[name])
+
+
+def test_a_column_called_pi_comes_before_the_constant():
+    columns = {"pi": np.array([1.0, 200.0])}
+    assert evaluate("pi < 100", columns).tolist() == [True, False]
+    assert names("2 * pi", columns) == {"pi"}
+    assert names("2 * pi", ["x"]) == set()
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["n + 9223372036854775807", "n - m", "-m", "abs(m)", "u + u", "u - 1 + 1", "-u", "m - 1"],
+)
+def test_whole_numbers_that_would_wrap_around_are_refused(expression):
+    columns = {
+        "n": np.array([1, 2]),
+        "m": np.array([1, -(2**63)]),
+        "u": np.array([2**64 - 1, 0], np.uint64),
+    }
+    with pytest.raises(InputError, match=r"whole numbers beyond 2\*\*63|too large"):
+        evaluate(expression, columns)
+
+
+@pytest.mark.parametrize("expression", ["n % 0", "n % m", "7 % m", "n % (m > 1)"])
+def test_modulo_0_is_refused_for_whole_numbers(expression):
+    with pytest.raises(InputError, match="modulo 0 for some events"):
+        evaluate(expression, {"n": np.array([5, 6]), "m": np.array([0, 4])})
+    assert np.isnan(evaluate("n % 0.0", {"n": np.array([5, 6])})).all()

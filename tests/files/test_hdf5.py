@@ -6,7 +6,8 @@ import pytest
 from files.samples import write_group
 
 from gridless.errors import InputError
-from gridless.files.read import read
+from gridless.files.read import pieces, read
+from gridless.templates.query import Query
 
 
 def test_names_of_groups_and_datasets(tmp_path):
@@ -55,3 +56,34 @@ def test_columns_that_are_not_numbers(tmp_path, name, column, message):
     pattern = f"column '{column}' holds .*({message}).*, not one number per event; choose"
     with pytest.raises(InputError, match=pattern):
         read(f"{tmp_path}/a.h5:{name}", [column])
+
+
+def test_values_in_other_files_are_refused(tmp_path):
+    write_group(tmp_path / "a.h5")
+    with h5py.File(tmp_path / "b.h5", "w") as file:
+        file["events/own"] = np.zeros(1_000)
+        file["events/pt"] = h5py.ExternalLink("a.h5", "/events/pt")
+        file["events/gone"] = h5py.ExternalLink("gone.h5", "/events/pt")
+        file["events/soft"] = h5py.SoftLink("/events/own")
+        file["elsewhere"] = h5py.ExternalLink("a.h5", "/events")
+        file["events/chain"] = h5py.SoftLink("/elsewhere/pt")
+        kind = {"shape": (10,), "dtype": "f8"}
+        file.create_dataset("events/raw", external=[(tmp_path / "raw", 0, 80)], **kind)
+    assert read(f"{tmp_path}/b.h5:events", "own + soft").events == 1_000
+    for name, reason in (("pt", "a link"), ("chain", "a link"), ("raw", "values that are")):
+        with pytest.raises(InputError, match=f"column '{name}' holds {reason}.* another file"):
+            read(f"{tmp_path}/b.h5:events", name)
+    with pytest.raises(InputError, match="no column 'gone'"):
+        read(f"{tmp_path}/b.h5:events", "gone")
+
+
+@pytest.mark.parametrize("rows", [5_000, 10**13])
+def test_rows_that_are_declared_and_not_there_are_refused_at_once(tmp_path, rows):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        data = file.create_dataset("events/x", (rows,), "f8", chunks=(1_000,))
+        data[:1_000] = 1.0
+    with pytest.raises(InputError, match=r"a\.h5: damaged, truncated"):
+        read(tmp_path / "a.h5", "x")
+    if rows > 10**12:
+        with pytest.raises(InputError, match="declares 10,000,000,000,000 rows"):
+            pieces(tmp_path / "a.h5", Query.of("x"), 1_000)

@@ -1,7 +1,9 @@
 """NPZ files: nothing in them is executed, and damage is noticed."""
 
+import io
 import os
 import pickle
+import warnings
 import zipfile
 
 import numpy as np
@@ -63,3 +65,14 @@ def test_columns_that_are_not_numbers(tmp_path, column, message):
     pattern = f"column '{column}' holds .*{message}.*, not one number per event; choose"
     with pytest.raises(InputError, match=pattern):
         read(tmp_path / "a.npz", [column])
+
+
+def test_a_name_of_two_arrays_is_named(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for value in (1.0, 2.0):
+            content = io.BytesIO()
+            np.save(content, np.full(3, value))
+            archive.writestr("x.npy", content.getvalue())
+    with pytest.raises(InputError, match="column 'x' holds several columns of that name"):
+        read(tmp_path / "a.npz", "x")

@@ -8,7 +8,8 @@ import pytest
 from files.samples import write_parquet
 
 from gridless.errors import InputError
-from gridless.files.read import read
+from gridless.files.read import pieces, read, stream
+from gridless.templates.query import Query
 
 
 def test_a_file_is_one_table(tmp_path):
@@ -49,3 +50,18 @@ def test_columns_that_are_not_numbers(tmp_path, column, message):
     pattern = f"column '{column}' holds .*{message}.*, not one number per event; choose"
     with pytest.raises(InputError, match=pattern):
         read(tmp_path / "a.parquet", [column])
+
+
+def test_a_file_without_rows_says_so_in_pieces_too(tmp_path):
+    pq.write_table(pa.table({"x": pa.array([], pa.float64())}), tmp_path / "a.parquet")
+    (piece,) = pieces(tmp_path / "a.parquet", Query.of("x"), 10)
+    with pytest.raises(InputError, match="no events in it"):
+        list(stream(tmp_path / "a.parquet", Query.of("x"), 10, piece))
+
+
+def test_a_name_of_two_columns_is_named(tmp_path):
+    columns = [pa.array([1.0]), pa.array([2.0]), pa.array([3.0])]
+    pq.write_table(pa.table(columns, names=["x", "x", "y"]), tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet", "y").x.tolist() == [[3]]
+    with pytest.raises(InputError, match="column 'x' holds several columns of that name"):
+        read(tmp_path / "a.parquet", "x")

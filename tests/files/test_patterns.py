@@ -52,3 +52,10 @@ def test_bad_patterns(tmp_path, pattern, message):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=message):
         find(f"{tmp_path}/{pattern}")
+
+
+def test_a_link_that_leads_nowhere_is_named_and_not_left_out(tmp_path):
+    (tmp_path / "t_1.npz").write_text("x")
+    (tmp_path / "t_2.npz").symlink_to("unmounted/t_2.npz")
+    with pytest.raises(InputError, match=r"t_2\.npz: a link to unmounted/t_2\.npz, which is not"):
+        find(tmp_path / "t_{theta}.npz")

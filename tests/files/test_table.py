@@ -1,5 +1,6 @@
 """Sources are told apart, and files that cannot be read are named with the reason."""
 
+import os
 import sys
 
 import pytest
@@ -16,7 +17,7 @@ from files.samples import (
 
 from gridless.errors import InputError
 from gridless.files.read import read
-from gridless.files.table import split_source
+from gridless.files.table import check_distinct, split_source
 
 
 def test_a_file_may_have_a_colon_in_its_name_and_a_folder_any(tmp_path):
@@ -94,3 +95,50 @@ def test_empty_truncated_and_foreign_files(tmp_path, kind):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"damaged, truncated, or not .*; copy or write it"):
             read(path, ["pt"])
+
+
+def test_too_little_memory_is_damage(tmp_path, monkeypatch):
+    def fail(*_):
+        raise MemoryError
+
+    write_npz(tmp_path / "a.npz")
+    monkeypatch.setattr("gridless.files.npz._values", fail)
+    with pytest.raises(InputError, match=r"a\.npz: asks for more memory than there is"):
+        read(tmp_path / "a.npz", "pt")
+
+
+def test_a_source_given_twice_is_named(tmp_path):
+    write_npz(tmp_path / "a.npz")
+    write_ttree(tmp_path / "a.root")
+    (tmp_path / "link.npz").symlink_to("a.npz")
+    (tmp_path / "hard.npz").hardlink_to(tmp_path / "a.npz")
+    root, folder = tmp_path / "a.root", tmp_path.name
+    check_distinct([f"{root}:one", f"{root}:two", tmp_path / "a.npz", DATA, dict(DATA)])
+    for again in ("a.npz", "link.npz", "hard.npz", f"../{folder}/a.npz"):
+        with pytest.raises(InputError, match=r"npz: given twice.*would count twice: give it once"):
+            check_distinct([tmp_path / "a.npz", tmp_path / again])
+    for first, second in (("events", "events"), ("events;1", "events"), ("/events", "events")):
+        with pytest.raises(InputError, match="given twice"):
+            check_distinct([f"{root}:{first}", f"{root}:{second}"])
+    with pytest.raises(InputError, match="given twice"):
+        check_distinct([f"{root}:events", root])
+    with pytest.raises(InputError, match="dict in memory: given twice"):
+        check_distinct([DATA, DATA])
+
+
+def test_files_out_of_reach_are_named_with_the_reason(tmp_path, monkeypatch):
+    (tmp_path / "link.npz").symlink_to("gone.npz")
+    with pytest.raises(InputError, match=r"link\.npz: a link to gone\.npz, which is not there"):
+        read(tmp_path / "link.npz", "pt")
+    with pytest.raises(InputError, match=r"aaa: no such file \(File name too long\)"):
+        read(f"{'a' * 300}.npz", "pt")
+    os.mkfifo(tmp_path / "pipe.npz")
+    with pytest.raises(InputError, match="neither a file nor a folder"):
+        read(tmp_path / "pipe.npz", "pt")
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "stat", refuse)
+    with pytest.raises(InputError, match="its folder may not be read"):
+        read(tmp_path / "a.npz", "pt")

@@ -73,3 +73,12 @@ def test_a_ray_ends_at_the_level_or_the_bound():
     np.testing.assert_allclose(point, [0.6, 0.5], atol=1e-9)
     point = minimum.ray(c, [1, 0], np.array([0.5, 0.5]), np.array([0.1, 0.0]), 1e6)
     np.testing.assert_allclose(point, [1.0, 0.5], atol=1e-9)
+
+
+@pytest.mark.parametrize("step", [1e-300, -1e-300, 0.0, float("nan")])
+def test_the_way_to_a_crossing_ends_whatever_the_step(step):
+    def flat(_):
+        return 0.0
+
+    assert minimum.crossing(flat, 0.5, 1.0, step) == (1.0 if step > 0 else 0.0, True)
+    assert minimum.crossing(lambda t: abs(t - 0.5), 0.5, 0.2, 1e-9)[0] == pytest.approx(0.7)

@@ -103,3 +103,10 @@ def test_what_cannot_be_selected_is_told(selected):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.likelihood(frame)
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0])
+def test_observed_events_whose_weights_cancel_are_refused(model, weight):
+    weights = np.concatenate([np.ones(50), np.full(50, weight)]) * (1 if weight else 0)
+    with pytest.raises(gl.InputError, match=r"sum over the observed events is 0; it must be"):
+        model.likelihood(np.linspace(0, 1, 100), weights)

@@ -231,3 +231,28 @@ def test_memory_does_not_grow_with_the_file(model, tmp_path):
         used.append(float(out[1]))
     # The larger file holds 64 MB, the smaller 16.
     assert used[1] - used[0] < 30, used
+
+
+def test_a_file_given_twice_is_refused(model, files):
+    with pytest.raises(gl.InputError, match=r"0\.npz: given twice"):
+        gl.read_likelihood(model, [str(files / "0.npz"), files / "0.npz"])
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ("w * 0", "their sum over the observed events is 0"),
+        ("0 - w", "it must be positive"),
+        ("w * 1e300", "give weights near 1"),
+        ("w * 1e-300", "give weights near 1"),
+    ],
+)
+def test_weights_that_say_nothing_are_refused(model, files, weight, message):
+    with pytest.raises(gl.InputError, match=message):
+        gl.read_likelihood(model, str(files / "0.parquet"), weight)
+
+
+def test_a_piece_of_negative_weight_is_no_mistake(model, files, monkeypatch):
+    monkeypatch.setattr(streaming, "TASK_ROWS", 500)
+    signed = gl.read_likelihood(model, str(files / "0.parquet"), "where(entry < 700, -0.1, 1.0)")
+    assert signed.events == 5_000

@@ -125,3 +125,46 @@ def test_read_only_columns_are_copied_so_that_torch_does_not_warn():
 def test_effective_size():
     assert effective_size(np.full(10, 3.0)) == 10
     assert effective_size(np.array([1.0, 1.0, -1.0])) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        np.ones(3) + 1j,
+        torch.ones(3, dtype=torch.complex64),
+        np.arange(3).astype("datetime64[s]"),
+        np.arange(3).astype("timedelta64[s]"),
+        np.array(["1", "2", "3"]),
+        np.array([1j] * 3, object),
+        pd.Series(pd.date_range("2026-01-01", periods=3)),
+    ],
+    ids=["complex", "complex tensor", "date", "duration", "text", "objects", "pandas dates"],
+)
+def test_what_is_no_real_number_is_refused(data):
+    with pytest.raises(InputError, match=r"x: not a table of numbers .*; give real numbers"):
+        as_table(data, "x", None, "x")
+    with pytest.raises(InputError, match="weights: not a table of numbers"):
+        as_weights(data, 3)
+
+
+def test_a_mask_in_one_row_of_a_list_counts():
+    rows = [np.ma.masked_array([1.0, -999.0], [False, True]), np.ma.masked_array([3.0, 4.0])]
+    with pytest.raises(InputError, match="'x_2' is nan in row 0"):
+        as_table(rows, "x", None, "x")
+
+
+def test_a_table_without_columns_is_refused():
+    with pytest.raises(InputError, match="x: no columns; give at least one number per event"):
+        as_table(np.empty((4, 0)), "x", None, "x")
+
+
+def test_weights_have_one_axis():
+    assert as_weights(np.ones((4, 1)), 4).shape == (4,)
+    with pytest.raises(InputError, match=r"4 values of shape \(2, 2\) for 4 events"):
+        as_weights(np.ones((2, 2)), 4)
+
+
+@pytest.mark.parametrize("weight", [1e300, 1e-300, -1e200])
+def test_weights_whose_squares_no_number_holds_are_refused(weight):
+    with pytest.raises(InputError, match=r"weights: the largest is .*; give weights near 1"):
+        as_weights([weight, 0.0, weight], 3)

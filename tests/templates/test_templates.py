@@ -93,3 +93,19 @@ def test_templates_and_files_load_without_torch():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_theta_of_its_own_for_every_event_is_refused_with_the_cure():
+    theta = np.random.default_rng(1).uniform(0, 1, 2_000)
+    with pytest.raises(gl.InputError, match=r"2,000 different values for 2,000 events.*its bin"):
+        gl.Templates(theta, theta, (0, 1))
+    rounded = np.round(theta, 2)
+    with pytest.raises(gl.InputError, match=r"19\.8 events each"):
+        gl.Templates(theta, rounded, (0, 1))
+    gl.Templates(theta, np.round(theta, 1), (0, 1))
+
+
+@pytest.mark.parametrize("bounds", [("a", "b"), (0j, 1), None])
+def test_bounds_that_are_no_numbers_are_refused(bounds):
+    with pytest.raises(gl.InputError, match="bounds: "):
+        gl.Templates(X, THETA, bounds)

@@ -38,11 +38,7 @@ def analysis_from_flags(
         raise InputError("--bounds: missing; give each parameter its own, --bounds mtop 165 180")
     if not observables:
         raise InputError("-x: missing; give columns or expressions, -x m_jjb,m_jj")
-    for name, low, high in bounds:
-        if not (math.isfinite(low) and math.isfinite(high)):
-            raise InputError(f"--bounds: {low:g} to {high:g} for {name}; both must be finite")
-        if not low < high:
-            raise InputError(f"--bounds: {low:g} to {high:g} for {name}; the low bound comes first")
+    _check_bounds(bounds)
     try:
         return Analysis(
             templates=templates,
@@ -55,6 +51,19 @@ def analysis_from_flags(
         first = error.errors(include_url=False)[0]
         flag = FLAGS.get(str(first["loc"][0]), str(first["loc"][0])) if first["loc"] else "flags"
         raise InputError(f"{flag}: {first['msg']}; gridless fit --help says more") from None
+
+
+def _check_bounds(bounds: Sequence[tuple[str, float, float]]) -> None:
+    """Refuse bounds that are reversed or endless, or given twice."""
+    for name, low, high in bounds:
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise InputError(f"--bounds: {low:g} to {high:g} for {name}; both must be finite")
+        if not low < high:
+            raise InputError(f"--bounds: {low:g} to {high:g} for {name}; the low bound comes first")
+    given = [name for name, _, _ in bounds]
+    for name in given:
+        if given.count(name) > 1:
+            raise InputError(f"--bounds: {name} twice; give each parameter once")
 
 
 def named_expressions(texts: Sequence[str]) -> dict[str, str]:

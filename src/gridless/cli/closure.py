@@ -8,6 +8,7 @@ import gridless as gl
 from gridless.cli.options import (
     as_json,
     check_model_first,
+    check_restrictions,
     executor_options,
     likelihood_options,
     model_file,
@@ -55,6 +56,7 @@ def closure(
     from gridless.parallel import cluster
 
     trained = gl.load(model)
+    check_restrictions(trained, constrain, fix)
     known = gl.read_samples(trained, samples, weight=weight, where=where)
     with cluster(dask, workers) as executor:
         table = gl.closure(trained, known, executor, constrain=constrain, fix=fix, level=level)

@@ -8,6 +8,8 @@ import gridless as gl
 from gridless.cli.options import (
     as_json,
     check_model_first,
+    check_places,
+    check_restrictions,
     likelihood_options,
     model_file,
     output_file,
@@ -51,10 +53,12 @@ def export(
     if (curve or hepdata) and not data:
         raise InputError("export: the likelihood needs observed events; give a data file")
     check_model_first(model, data)
+    check_places(wanted, [model, *data])
     from gridless.likelihood.intervals import LEVEL
     from gridless.likelihood.restrict import restricted
 
     trained = gl.load(model)
+    check_restrictions(trained, constrain, fix)
     if onnx is not None:
         gl.write_onnx(onnx, trained)
     if curve or hepdata:

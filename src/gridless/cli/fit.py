@@ -13,6 +13,7 @@ import gridless as gl
 from gridless.analysis import Analysis
 from gridless.cli.options import (
     as_json,
+    check_places,
     command_line,
     fit_options,
     output_file,
@@ -42,6 +43,7 @@ def fit(
     from gridless.training.checkpoint import checkpoint_path
 
     checkpoint = output.with_name(f".{output.name}.checkpoint")
+    check_places([output, checkpoint], [analysis.templates])
     try:
         with distributed.joined():
             model = gl.fit_files(analysis, where=where, checkpoint=checkpoint, **options)

@@ -1,11 +1,13 @@
 """The command line. A user's mistake ends with exit code 2 and a message, never a traceback."""
 
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 import click
 
 from gridless import __version__
+from gridless.__main__ import INTERRUPTED
 from gridless.errors import InputError
 
 # In the order of use. Each is the command `NAME` in gridless/cli/NAME.py, loaded when it is asked
@@ -29,8 +31,13 @@ class _Verbs(click.Group):
         try:
             return super().invoke(ctx)
         except InputError as error:
-            click.echo(f"gridless: {error}", err=True)
+            with suppress(OSError):  # of a full disk behind stderr
+                click.echo(f"gridless: {error}", err=True)
             sys.exit(2)
+        except KeyboardInterrupt:
+            with suppress(OSError):
+                click.echo("gridless: interrupted", err=True)
+            sys.exit(INTERRUPTED)
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})

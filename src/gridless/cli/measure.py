@@ -8,6 +8,8 @@ import gridless as gl
 from gridless.cli.options import (
     as_json,
     check_model_first,
+    check_places,
+    check_restrictions,
     executor_options,
     likelihood_options,
     model_file,
@@ -45,10 +47,12 @@ def measure(
     Example: gridless measure top.safetensors data.root:events --level 0.95
     """
     check_model_first(model, data)
+    check_places([scan], [model, *data])
     from gridless.likelihood.restrict import restricted
     from gridless.parallel import cluster
 
     trained = gl.load(model)
+    check_restrictions(trained, constrain, fix)
     with cluster(dask, workers) as executor:
         likelihood = gl.read_likelihood(trained, data, weight, where, executor)
     likelihood = restricted(likelihood, constrain, fix)

@@ -76,6 +76,8 @@ def template_options(command: Command) -> Command:
         **others: Any,
     ) -> Any:
         analysis = analysis_from_flags(templates, bounds, observables, weight, selection)
+        if templates.endswith((".yaml", ".yml")):
+            check_places([others.get("output")], [Path(templates)])
         return command(analysis=analysis, **others)
 
     return _with(
@@ -255,8 +257,29 @@ def check_model_first(model: Path, data: Iterable[str] = ()) -> None:
         raise InputError(f"{model}: a file of events where the model belongs; {cure}")
     if swapped:
         raise InputError(f"{swapped[0]}: a model where data belong; give one model, then the data")
-    if not model.is_file():
-        raise InputError(f"{model}: no such file; give a model written by `gridless fit`")
+    from gridless.files.paths import check_readable
+
+    check_readable(model, "give a model written by `gridless fit`")
+
+
+def check_places(outputs: Iterable[Path | None], inputs: Iterable[Any]) -> None:
+    """Refuse an output that is an input (a path, a source, or a pattern of these) or another
+    output."""
+    from gridless.files.template_files import paths_of
+    from gridless.files.write import check_outputs
+
+    wanted = [path for path in outputs if path is not None]
+    if wanted:
+        check_outputs(wanted, [path for source in inputs for path in paths_of(source)])
+
+
+def check_restrictions(
+    model: Any, constrain: dict[str, tuple[float, float]], fix: dict[str, float]
+) -> None:
+    """Refuse constraints that the parameters of a model cannot have, before events are read."""
+    from gridless.likelihood.restrict import check_restricted
+
+    check_restricted(model.grid, constrain, fix)
 
 
 def _is_data(path: Path) -> bool:

@@ -10,6 +10,8 @@ import gridless as gl
 from gridless.cli.options import (
     as_json,
     check_model_first,
+    check_places,
+    check_restrictions,
     command_line,
     likelihood_options,
     model_file,
@@ -52,10 +54,14 @@ def report(
     Example: gridless report top.safetensors data.root:events --closure 'test_{mtop}.root:events'
     """
     check_model_first(model, data)
+    check_places([output], [model, *data, *([] if samples is None else [samples])])
     from gridless.files.read import checksum
+    from gridless.files.table import check_distinct
     from gridless.likelihood.restrict import restricted
 
     trained = gl.load(model)
+    check_restrictions(trained, constrain, fix)
+    check_distinct(data)
     table = None
     if samples is not None:
         known = gl.read_samples(trained, samples, where=closure_where or where)

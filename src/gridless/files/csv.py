@@ -3,7 +3,7 @@
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +36,9 @@ class CsvTable(Table):
         with self._path.open(encoding="utf-8-sig") as file:
             next(file)
             while lines := list(islice(file, size)):
+                if any(_is_open(line) for line in lines):
+                    yield from self._records(chain(lines, file), names, size, first)
+                    return
                 filled = [line for line in lines if not line.isspace()]
                 if filled:
                     yield self._block(filled, names, first)
@@ -50,8 +53,29 @@ class CsvTable(Table):
                 return dict(zip(names, table.T, strict=True))
             except ValueError:
                 pass  # Read cell by cell to find the culprit, or words that stand for numbers.
-        block: Block = {name: np.empty(len(lines)) for name in names}
-        for row, cells in enumerate(csv.reader(lines)):
+        records = list(csv.reader(lines))
+        if len(records) != len(lines):
+            raise InputError(
+                f"{self._path}: quotes inside a cell between rows {first} and "
+                f"{first + len(lines)} hide where rows end; write every quote in a cell twice"
+            )
+        return self._cells(records, names, first)
+
+    def _records(
+        self, lines: Iterator[str], names: Sequence[str], size: int, first: int
+    ) -> Iterator[Block]:
+        """The rest of a file in which cells go over several lines: csv tells where rows end."""
+        reader = csv.reader(lines, strict=True)
+        filled = (cells for cells in reader if len(cells) > 1 or "".join(cells).strip())
+        while rows := list(islice(filled, size)):
+            yield self._cells(rows, names, first)
+            first += len(rows)
+
+    def _cells(self, rows: list[list[str]], names: Sequence[str], first: int) -> Block:
+        """The named columns of rows of cells."""
+        picks = [self.columns.index(name) for name in names]
+        block: Block = {name: np.full(len(rows), np.nan) for name in names}
+        for row, cells in enumerate(rows):
             if len(cells) != len(self.columns):
                 raise InputError(
                     f"{self._path}: row {first + row} has {len(cells)} values for "
@@ -71,8 +95,15 @@ class CsvTable(Table):
             ) from None
 
 
+def _is_open(line: str) -> bool:
+    """Whether a quote in a line is not closed in it."""
+    return '"' in line and line.count('"') % 2 == 1
+
+
 def _header(path: Path, line: str) -> tuple[str, ...]:
     """The names of the columns in the first line."""
+    if _is_open(line):
+        raise InputError(f"{path}: a column name with a line break or an open quote; rename it")
     # numpy.savetxt writes its header after a "#".
     header = [cell.strip() for cell in next(csv.reader([line.strip().lstrip("# ")]), [])]
     if not any(header) or all(re.fullmatch(r"[-+.\deE]+|nan|inf", cell) for cell in header):

@@ -59,12 +59,16 @@ _REFUSED = {
 
 
 def names(expression: str, columns: Collection[str] = ()) -> set[str]:
-    """The columns that an expression needs; the whole of it may be the name of one of `columns`."""
+    """The columns that an expression needs; the whole of it may be the name of one of `columns`.
+
+    A column that is called as a constant is, `pi`, comes first.
+    """
     if not isinstance(expression, str) or not expression.strip():
         raise InputError(f"expression {expression!r}: empty or not text; {ALLOWED}")
     if expression.strip() in columns:
         return {expression.strip()}
-    return {node.id for node in _columns_of(_parse(expression))} - set(CONSTANTS)
+    constants = set(CONSTANTS) - set(columns)
+    return {node.id for node in _columns_of(_parse(expression))} - constants
 
 
 def evaluate(expression: str, columns: Mapping[str, Column]) -> Column:
@@ -199,6 +203,7 @@ def _widen(expression: str, name: str, column: Column) -> Column:
 
 def _evaluator(values: Mapping[str, Column]) -> Any:
     functions = {name: _arithmetic(function) for name, function in FUNCTIONS.items()}
+    functions |= {"abs": _whole(np.abs)}
     evaluator = SimpleEval(
         operators=OPERATORS,
         functions=functions | {"where": np.where},
@@ -235,6 +240,33 @@ def _arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *values: function(*(_as_number(value) for value in values))
 
 
+def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, but whole numbers that do not fit into 64 bits are refused: they would wrap
+    around."""
+
+    def compute(*values: Any) -> Any:
+        numbers = [_as_number(value) for value in values]
+        result = function(*numbers)
+        kind = np.asarray(result).dtype
+        if kind.kind in "iu":
+            rough = np.asarray(function(*(np.asarray(n, np.float64) for n in numbers)))
+            signed = kind.kind == "i"
+            if (np.abs(rough) >= 2.0 ** (63 if signed else 64)).any() or (
+                not signed and (rough < 0).any()
+            ):
+                raise OverflowError("whole numbers beyond 2**63; use a decimal point: 1.0 * n")
+        return result
+
+    return compute
+
+
+def _modulo(a: Any, b: Any) -> Any:
+    # Of whole numbers NumPy gives 0.
+    if np.asarray(b).dtype.kind in "iu" and (np.asarray(b) == 0).any():
+        raise ZeroDivisionError("modulo 0 for some events; write n % where(m == 0, 1, m)")
+    return np.mod(a, b)
+
+
 def _multiply(a: Any, b: Any) -> Any:
     # Python's integers could grow without end, and NumPy's wrap around.
     return np.multiply(a, b, dtype=np.float64)
@@ -265,13 +297,13 @@ def _invert(a: Any) -> Any:
 
 
 OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: _arithmetic(operator.add),
-    ast.Sub: _arithmetic(operator.sub),
+    ast.Add: _whole(operator.add),
+    ast.Sub: _whole(operator.sub),
     ast.Mult: _arithmetic(_multiply),
     ast.Div: _arithmetic(np.true_divide),
-    ast.Mod: _arithmetic(np.mod),
+    ast.Mod: _arithmetic(_modulo),
     ast.Pow: _power,
-    ast.USub: _arithmetic(operator.neg),
+    ast.USub: _whole(operator.neg),
     ast.UAdd: _arithmetic(operator.pos),
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,

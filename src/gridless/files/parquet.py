@@ -52,7 +52,7 @@ class ParquetTable(Table):
         for start in self._starts[1:]:
             if start - joints[-1] >= size or start == self._starts[-1]:
                 joints.append(start)
-        return list(pairwise(joints)) or [ALL]
+        return list(pairwise(joints)) if joints[-1] else [ALL]
 
     def _column(self, values: Any) -> Column:
         if values.null_count:

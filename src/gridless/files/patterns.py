@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gridless.errors import InputError
+from gridless.files.paths import check_readable
 from gridless.files.table import split_source
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -26,8 +27,9 @@ def find(pattern: str | Path) -> list[tuple[dict[str, float], str]]:
     wild = "*".join(text.replace("[", "[[]") for text in texts)
     found = []
     for file in sorted(glob.glob(wild)):
-        if not Path(file).is_file() or not (general := loose.fullmatch(file)):
+        if not (general := loose.fullmatch(file)):
             continue
+        check_readable(Path(file), "remove it, or make the pattern narrower")
         match = strict.fullmatch(file) or general
         values = {key: _number(file, key, match[key]) for key in dict.fromkeys(parameters)}
         found.append((values, file if name is None else f"{file}:{name}"))

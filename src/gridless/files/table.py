@@ -3,19 +3,21 @@
 import importlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from gridless.errors import InputError
 from gridless.files.columns import Block
+from gridless.files.paths import check_readable, identity
 from gridless.registry import FORMATS
 
 Rows = tuple[int, int | None]
 """Rows from the first to before the last; None stands for the end."""
 
 ALL: Rows = (0, None)
+MAX_ROWS = 10**11  # of a file: terabytes, and still a list of pieces that fits into memory
 
 
 class Table(ABC):
@@ -145,12 +147,7 @@ def split_source(source: str | Path) -> tuple[Path, str | None]:
 def open_file(source: str | Path) -> Iterator[Table]:
     """The table in a file, open for as long as the context lasts."""
     path, name = split_source(source)
-    if path.is_dir():
-        raise InputError(f"{path}: a folder; give a file in it")
-    if not path.is_file():
-        raise InputError(
-            f"{path}: no such file; check the path, the working folder is {Path.cwd()}"
-        )
+    check_readable(path)
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty; write it again")
     suffixes = [suffix for suffix in FORMATS.names if path.name.lower().endswith(suffix)]
@@ -162,6 +159,28 @@ def open_file(source: str | Path) -> Iterator[Table]:
         yield _Guarded(table, source)
 
 
+def check_distinct(sources: Iterable[Any]) -> None:
+    """Refuse a source that is given twice, whose events would count twice: a table, or a file by
+    any path to it. Different trees or groups of one file are different sources."""
+    seen: dict[Any, list[tuple[str | None, Any]]] = {}
+    for source in sources:
+        if isinstance(source, str | Path):
+            path, name = split_source(source)
+            key: Any = identity(path)
+            inside = None if name is None else name.partition(";")[0].strip("/")
+        else:
+            key, inside = id(source), None
+        for other, first in seen.setdefault(key, []):
+            # Without a name it is the only table of the file.
+            if other is None or inside is None or other == inside:
+                same = "" if str(first) == str(source) else f" (also as {label(first)})"
+                raise InputError(
+                    f"{label(source)}: given twice{same}; its events would count twice: give it "
+                    "once"
+                )
+        seen[key].append((inside, source))
+
+
 class _Guarded(Table):
     """A table whose errors on reading name the file."""
 
@@ -171,6 +190,8 @@ class _Guarded(Table):
         self._source = source
 
     def fault(self, column: str) -> str:
+        if self.columns.count(column) > 1:
+            return "several columns of that name"
         with _damage(self._source):
             return self._table.fault(column)
 
@@ -193,8 +214,13 @@ def _damage(source: str | Path) -> Iterator[None]:
     """Whatever a library raises on reading, as an error that names the file."""
     try:
         yield
-    except (InputError, MemoryError):
+    except InputError:
         raise
+    except MemoryError as error:
+        raise InputError(
+            f"{source}: asks for more memory than there is; it may be damaged: copy or write it "
+            "again"
+        ) from error
     except PermissionError as error:
         raise InputError(f"{source}: may not be read; ask its owner, or chmod u+r it") from error
     # Libraries raise anything on damaged files: struct.error, KeyError, zlib.error, ArrowInvalid.
@@ -238,6 +264,8 @@ def refuse_name(path: Path, name: str | None) -> None:
 
 def equal_pieces(total: int, size: int) -> list[Rows]:
     """All rows in pieces of `size`."""
+    if total > MAX_ROWS:
+        raise EOFError(f"declares {total:,} rows, more than any file holds")
     return [(first, min(first + size, total)) for first in range(0, total, size)] or [ALL]
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from gridless.errors import InputError
 from gridless.files.patterns import find
 from gridless.files.read import Sample, check_columns, read_query
-from gridless.files.table import label
+from gridless.files.table import check_distinct, label, split_source
 from gridless.templates.grid import make_grid
 from gridless.templates.query import Columns, Query
 from gridless.templates.templates import Templates
@@ -124,9 +124,20 @@ def _files(sources: Any, labels: Sequence[str] | None) -> tuple[Files, Sequence[
 
 def _read_all(files: Files, query: Query) -> list[Sample]:
     """The events of every file; mistakes in any of them show before the first is read."""
+    check_distinct(source for _, source in files)
     for _, source in files:
         check_columns(source, query)
     return [read_query(source, query) for _, source in files]
+
+
+def paths_of(source: Any) -> list[Path]:
+    """The files that a source names: itself, those that match a pattern, or those of a list."""
+    if isinstance(source, Path):
+        return [source]
+    if isinstance(source, str):
+        sources = [file for _, file in find(source)] if _has_braces(source) else [source]
+        return [split_source(one)[0] for one in sources]
+    return [path for file in source for path in paths_of(file.source)]
 
 
 def _has_braces(sources: Any) -> bool:

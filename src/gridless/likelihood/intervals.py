@@ -40,6 +40,8 @@ def interval(
     rise = 0.5 * chi2_quantile(level, 1) * stretch
     width = np.sqrt(2 * rise * naive[p]) if np.isfinite(naive[p]) else _LARGEST_STEP
     step = min(_STEP * width, _LARGEST_STEP)
+    if not step > 0:  # a curve of which no number can tell the width
+        step = _LARGEST_STEP
     profile = minimum.profile(curve, [p], best)
     top = curve.value(best) + rise
     found = [

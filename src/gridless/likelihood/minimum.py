@@ -14,6 +14,8 @@ from gridless.templates.arrays import Array
 # Points per parameter of the scan that finds the neighbourhood of the minimum.
 _SCAN = {1: 2001, 2: 65, 3: 17}
 _EDGE = 1e-9  # of the range: closer to a bound than this is on it
+_EQUAL_STEPS = 1000  # on the way to a crossing, before they grow: three are usual
+_MOST_STEPS = 2000  # on that way, whatever the curve
 # Of many curves at once:
 _GRID_POINTS = 257  # points at which minima are looked for
 _NEWTON_STEPS = 8  # steps of Newton's method from there
@@ -156,12 +158,17 @@ def crossing(
     Gives the bound, and True, if it does not before it.
     """
     inner, bound = start, 1.0 if step > 0 else 0.0
-    while inner != bound:
-        outer = min(max(inner + step, 0.0), 1.0)
+    for count in range(_MOST_STEPS):
+        # Steps that lead nowhere grow, until the last one goes to the bound.
+        stride = step * 2.0 ** max(0, count - _EQUAL_STEPS)
+        last = count == _MOST_STEPS - 1
+        outer = bound if last else min(max(inner + stride, 0.0), 1.0)
         if function(outer) > level:
             root = brentq(lambda t: function(t) - level, inner, outer, xtol=1e-13)
             return float(root), False
         inner = outer
+        if inner == bound:
+            break
     return bound, True
 
 

@@ -2,7 +2,11 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+
+from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
+from gridless.templates.grid import Grid
 
 
 def restricted(
@@ -24,3 +28,14 @@ def restricted(
     for name, (value, error) in (constrain or {}).items():
         likelihood = likelihood.constrain(name, value, error)
     return likelihood.fix(**fix) if fix else likelihood
+
+
+def check_restricted(
+    grid: Grid,
+    constrain: Mapping[str, tuple[float, float]] | None = None,
+    fix: Mapping[str, float] | None = None,
+) -> None:
+    """Refuse what `restricted` would refuse of a likelihood of these parameters, which need not be
+    known yet."""
+    flat = np.zeros((1,) * len(grid.parameters))
+    restricted(Likelihood([Channel(flat, grid, 0)]), constrain, fix)

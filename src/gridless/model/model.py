@@ -27,7 +27,7 @@ from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.replicas import Replicas
-from gridless.templates.arrays import Array, as_events, as_weights
+from gridless.templates.arrays import Array, as_events, as_weights, check_total
 from gridless.templates.grid import Grid
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
@@ -109,6 +109,8 @@ class Model:
         the observables alone: give selected events, or a warning says that they are not.
         """
         table, given = self.events(x, weights)
+        if given is not None:
+            check_total(float(given.sum()))
         return self.likelihood_of(table, given)
 
     @own_threads()

@@ -54,7 +54,8 @@ class Replicas:
         compared = COMPARED_EVENTS if len(x) <= MAX_DOUBLE_EVENTS else COMPARED_EVENTS // 2
         stride = max(1, len(x) // compared)
         subset, w = x[::stride], weights[::stride]
-        w = w * (weights.sum() / w.sum())
+        # Weights of either sign may cancel in a block of a file.
+        w = w * (weights.sum() / w.sum() if w.sum() else float(stride))
         inputs = network.standardise(torch.as_tensor(subset)).float()
         shape = self.log_q.shape[1:]
         base = _log_likelihoods(network, inputs, torch.as_tensor(w), 1, shape)

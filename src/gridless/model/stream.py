@@ -7,11 +7,12 @@ from typing import Any
 
 from gridless.errors import InputError
 from gridless.files.read import Sample, pieces, stream
-from gridless.files.table import Rows
+from gridless.files.table import Rows, check_distinct
 from gridless.files.template_files import read_known
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.model import Model
 from gridless.parallel import run
+from gridless.templates.arrays import check_squares, check_total
 from gridless.templates.query import Query
 
 BLOCK_ROWS = 250_000  # rows in memory at once
@@ -64,6 +65,7 @@ def read_likelihood(
     query = replace(model.query, weight=weight).where(where)
     if not files:
         raise InputError("sources: none; give at least one file of observed events")
+    check_distinct(files)
     tasks = [
         (model, source, rows, query)
         for source in files
@@ -74,7 +76,9 @@ def read_likelihood(
     if not found:
         names = ", ".join(str(source) for source in files)
         raise InputError(f"{names}: no event passes the selection {query.selection!r}; widen it")
-    return _tree_sum(found)
+    if weight is not None:
+        check_total(sum(total for _, total in found))
+    return _tree_sum([likelihood for likelihood, _ in found])
 
 
 def read_samples(
@@ -114,13 +118,20 @@ def read_samples(
     return read_known(sources, query, model.grid.parameters)
 
 
-def _piece_likelihood(model: Model, source: Any, rows: Rows, query: Query) -> Likelihood | None:
-    """The likelihood of some rows of a file; None if none of them passes the selection."""
-    total: Likelihood | None = None
+def _piece_likelihood(
+    model: Model, source: Any, rows: Rows, query: Query
+) -> tuple[Likelihood, float] | None:
+    """The likelihood of some rows of a file, and the sum of their weights; None if none of them
+    passes the selection."""
+    likelihood: Likelihood | None = None
+    total = 0.0
     for x, weights in stream(source, query, BLOCK_ROWS, rows):
+        if weights is not None:
+            check_squares(weights)
         part = model.likelihood_of(x, weights)
-        total = part if total is None else total + part
-    return total
+        likelihood = part if likelihood is None else likelihood + part
+        total += len(x) if weights is None else float(weights.sum())
+    return None if likelihood is None else (likelihood, total)
 
 
 def _tree_sum(parts: list[Likelihood]) -> Likelihood:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from gridless import __version__, strict_json
 from gridless.errors import InputError
-from gridless.files.write import write_whole
+from gridless.files.write import check_writable, write_whole
 from gridless.paper.choices import Choices
 from gridless.paper.items import ITEMS
 from gridless.paper.workspace import Workspace
@@ -36,6 +36,8 @@ def choose_items(only: str | None) -> list[str]:
 
 def reproduce(folder: Path, choices: Choices, names: Sequence[str], console: Console) -> bool:
     """Make the items, write what they give to `folder`, and say whether all statements agree."""
+    for name in ("results.json", "report.html"):
+        check_writable(folder / name)  # before hours of work
     work = Workspace(folder, choices)
     made: dict[str, Section] = {}
     for name in names:

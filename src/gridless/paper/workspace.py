@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from gridless import __version__
+from gridless import __version__, strict_json
 from gridless.examples import OneObservable, TwoObservables
 from gridless.files.write import write_whole
 from gridless.fitting import fit
@@ -35,7 +35,7 @@ class Workspace:
         """What `make` gives (anything JSON can hold), or what it gave before."""
         path = self.path("parts", f"{name}.json")
         if not path.is_file():
-            write_whole(path, json.dumps(make()).encode())
+            write_whole(path, strict_json.dumps(make()).encode())
         return json.loads(path.read_text())
 
     def model(self, name: str, make: Callable[[], Model]) -> Model:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridless.errors import InputError
+from gridless.files.write import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,9 +85,10 @@ def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     ['curve.pdf', 'curve.png']
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     paths = [path.with_suffix(suffix) for suffix in (".pdf", ".png")]
     with style():
         for target in paths:
-            figure.savefig(target)
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=target.suffix[1:])
+            write_whole(target, buffer.getvalue())
     return paths

@@ -10,6 +10,8 @@ from gridless.errors import InputError
 
 Array = NDArray[np.float64]
 
+SMALLEST_SQUARES = 1e-200  # sum of squared weights: a square of less is lost
+
 
 def as_table(
     data: Any, what: str, names: Sequence[str] | None, default: str
@@ -28,6 +30,8 @@ def as_table(
     if len(table) == 0:
         raise InputError(f"{what}: no events; give at least one row")
     columns = table.shape[1]
+    if columns == 0:
+        raise InputError(f"{what}: no columns; give at least one number per event")
     if names is not None:
         labels = (names,) if isinstance(names, str) else tuple(names)
         if len(labels) != columns:
@@ -89,13 +93,37 @@ def as_weights(weights: Any, events: int) -> Array | None:
     """One finite weight per event, or None where there are none."""
     if weights is None:
         return None
-    values = _as_floats(weights, "weights").reshape(-1)
-    if len(values) != events:
+    values = _as_floats(weights, "weights")
+    if values.shape not in ((events,), (events, 1)):
+        shape = f" of shape {values.shape}" if values.ndim > 1 else ""
         raise InputError(
-            f"weights: {len(values)} values for {events} events; give one weight per event"
+            f"weights: {values.size} values{shape} for {events} events; give one weight per event"
         )
+    values = values.reshape(-1)
     check_finite(values[:, None], "weights", ("weight",))
+    check_squares(values)
     return values
+
+
+def check_squares(weights: Array) -> None:
+    """Refuse weights whose squares, of which every uncertainty is made, no number can hold."""
+    with np.errstate(over="ignore", under="ignore"):
+        squares = float(np.square(weights).sum())
+    if np.any(weights) and not SMALLEST_SQUARES < squares < np.inf:
+        largest = np.abs(weights).max()
+        raise InputError(
+            f"weights: the largest is {largest:g}, and the sum of their squares is {squares:g}; "
+            "give weights near 1"
+        )
+
+
+def check_total(total: float) -> None:
+    """Refuse observed events whose weights cancel: nothing is left to estimate from."""
+    if not total > 0:
+        raise InputError(
+            f"weights: their sum over the observed events is {total:g}; it must be positive: check "
+            "the weights"
+        )
 
 
 def weights_or_ones(weights: Array | None, events: int) -> Array:
@@ -192,10 +220,16 @@ def _as_floats(data: Any, what: str) -> Array:
     if hasattr(data, "detach"):
         data = data.detach().cpu()
     try:
+        if isinstance(data, list | tuple) and any(np.ma.isMaskedArray(row) for row in data):
+            data = np.ma.array(data)
         if np.ma.is_masked(data):
             data = np.ma.filled(np.ma.asarray(data, np.float64), np.nan)
-        values = np.ascontiguousarray(data, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        found = np.asarray(data)
+        # Of complex numbers NumPy would drop a part, dates are counted in any unit.
+        if found.dtype.kind in "cmMSUV":
+            raise TypeError(f"it holds {found.dtype}")
+        values = np.ascontiguousarray(found, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError) as error:
         raise InputError(f"{what}: not a table of numbers ({error}); give real numbers") from error
     # Data frames hand out read-only views, of which torch warns.
     return values if values.flags.writeable else values.copy()

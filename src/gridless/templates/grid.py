@@ -159,7 +159,10 @@ def make_grid(
 
 
 def _check_bounds(bounds: ArrayLike, parameters: Sequence[str]) -> Array:
-    limits = np.asarray(bounds, float)
+    try:
+        limits = np.asarray(bounds, float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"bounds: {bounds!r:.80} ({error}); give numbers, (low, high)") from error
     if limits.shape == (2,):
         limits = limits[None, :]
     if limits.shape != (len(parameters), 2):

@@ -18,6 +18,10 @@ from gridless.templates.query import FileRecord, Query
 
 # With several parameters a likelihood is a polynomial in all of them, whose size is a power.
 MAX_PARAMETERS = 3
+# The work grows with templates times events. Values drawn from a range, one for every event, are
+# no templates.
+LEAST_EVENTS = 20  # per template on average
+FEW_TEMPLATES = 50  # so many may be smaller: the audit says what is missing
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -101,6 +105,13 @@ class Templates:
                 "give theta of shape (events, parameters) with fewer columns"
             )
         grid, template = make_grid(values, bounds, labels)
+        if len(grid) > FEW_TEMPLATES and len(table) < LEAST_EVENTS * len(grid):
+            raise InputError(
+                f"theta: {len(grid):,} different values for {len(table):,} events, "
+                f"{len(table) / len(grid):.3g} events each; a template is many events at one "
+                f"value, {LEAST_EVENTS} at least: simulate at fewer values, or give every event "
+                "the centre of its bin of theta (gl.grid has some)"
+            )
         fields = {
             "x": table,
             "weights": as_weights(weights, len(table)),
