@@ -32,6 +32,9 @@ from gridless.templates.grid import Grid
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
 
+# Of a likelihood, in units of log likelihood: squares of slopes must not overflow.
+LARGEST_COEFFICIENT = 1e100
+
 
 @dataclass(frozen=True)
 class Model:
@@ -128,7 +131,7 @@ class Model:
         plain = weights is None and not absurd.any()
         c = -log_likelihood(self.network, table, None if plain else w)
         c = chebyshev.add(c, w.sum() * self.log_q)
-        if not np.isfinite(c).all():
+        if not (np.abs(c) < LARGEST_COEFFICIENT).all():
             raise InputError(
                 "x: the likelihood of these events is not finite; look for absurd values or "
                 "weights, or fit the model anew"

@@ -20,6 +20,7 @@ ORANGE = "#E69F00"
 GREEN = "#009E73"
 RED = "#D55E00"
 GREY = "#666666"
+LONGEST_NAME = 80  # characters that a figure shows
 # Changes to mplhep's ATLAS style: font sizes for figures of one or two columns, and axes that end
 # at the data instead of at round numbers.
 _STYLE: dict[Any, Any] = {
@@ -56,8 +57,23 @@ def style() -> Iterator[None]:
 
 
 def symbol(name: str) -> str:
-    """A parameter's or observable's name as it is set in a figure: theta becomes a Greek letter."""
-    return r"$\theta$" if name == "theta" else name
+    """A parameter's or observable's name as it is set in a figure: theta is a Greek letter, and
+    mathematics in dollars is set as such if matplotlib understands it."""
+    if name == "theta":
+        return r"$\theta$"
+    if len(name) > LONGEST_NAME:
+        name = name[:LONGEST_NAME] + "..."
+    if "$" not in name:
+        return name
+    from matplotlib.mathtext import MathTextParser
+
+    try:
+        if name.count("$") % 2:
+            raise ValueError("a dollar without its partner")
+        MathTextParser("path").parse(name)
+    except (ValueError, RuntimeError):
+        return name.replace("$", r"\$")
+    return name
 
 
 def save_figure(figure: Figure, path: str | Path) -> list[Path]:
