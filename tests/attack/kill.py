@@ -47,7 +47,20 @@ def _page(folder: Path, _: str) -> object:
 COMMANDS = (
     Command(
         "fit",
-        "fit t_{theta}.npz --bounds theta 0 1 -x x,y -o top.safetensors --epochs 30".split(),
+        [
+            "fit",
+            "t_{theta}.npz",
+            "--bounds",
+            "theta",
+            "0",
+            "1",
+            "-x",
+            "x,y",
+            "--epochs",
+            "30",
+            "-o",
+            "top.safetensors",
+        ],
         _model,
         3,
     ),
@@ -147,10 +160,7 @@ def _killed(folder: Path, command: Command, seconds: float, right: object) -> bo
         process.wait(seconds)
     _end(process)
     again = _run(folder, command.arguments)
-    left = [path.name for path in folder.iterdir() if path.name.startswith(".")]
     if again.returncode or command.result(folder, again.stdout) != right:
         print(f"{command.name} killed after {seconds:.2f} s: {again.stderr[-500:]}", flush=True)
         return False
-    if left:
-        print(f"{command.name} killed after {seconds:.2f} s leaves {', '.join(left)}", flush=True)
     return True
