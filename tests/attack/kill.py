@@ -56,10 +56,10 @@ COMMANDS = (
             "1",
             "-x",
             "x,y",
-            "--epochs",
-            "30",
             "-o",
             "top.safetensors",
+            "--epochs",
+            "30",
         ],
         _model,
         3,
@@ -160,7 +160,10 @@ def _killed(folder: Path, command: Command, seconds: float, right: object) -> bo
         process.wait(seconds)
     _end(process)
     again = _run(folder, command.arguments)
+    left = [path.name for path in folder.iterdir() if path.name.startswith(".")]
     if again.returncode or command.result(folder, again.stdout) != right:
         print(f"{command.name} killed after {seconds:.2f} s: {again.stderr[-500:]}", flush=True)
         return False
+    if left:
+        print(f"{command.name} killed after {seconds:.2f} s leaves {', '.join(left)}", flush=True)
     return True
