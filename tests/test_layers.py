@@ -13,6 +13,7 @@ LAYERS = [
     {"templates"},
     {"files"},
     {"likelihood"},
+    {"calibration"},
     {"density"},
     {"model"},
     {"training"},
@@ -30,6 +31,7 @@ WITHOUT_TORCH = {
     "templates",
     "files",
     "likelihood",
+    "calibration",
 }
 
 

@@ -16,6 +16,7 @@ from gridless.templates.arrays import Array
 
 STAT = "stat"
 SIMULATION = "simulation"
+MODEL = "model"
 SIDES = ("low", "high")
 
 
@@ -33,7 +34,8 @@ class ParameterEstimate:
         (low, high) of the 68 percent interval of the likelihood, constraints included, without the
         uncertainty from simulation.
     budget : mapping from str to float
-        Where the uncertainty comes from: "stat", "simulation", each constraint.
+        Where the uncertainty comes from: "stat", "simulation" (the statistics of the templates),
+        "model" (what they leave open between them), each constraint.
     bounds : tuple of float
         (low, high) between which the parameter lies.
     at_bound : bool
@@ -70,8 +72,9 @@ class ParameterEstimate:
 
     @property
     def systematic(self) -> float:
-        """Everything in the budget but "stat" and "simulation", in quadrature."""
-        return math.hypot(*(e for n, e in self.budget.items() if n not in (STAT, SIMULATION)))
+        """Everything in the budget but "stat", "simulation" and "model", in quadrature."""
+        method = (STAT, SIMULATION, MODEL)
+        return math.hypot(*(e for n, e in self.budget.items() if n not in method))
 
     @property
     def sides(self) -> tuple[float, float]:

@@ -6,9 +6,11 @@ from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gridless.calibration.calibration import Calibration, from_arrays
 from gridless.density.basis import Basis
 from gridless.density.conditioner import Conditioner
 from gridless.density.network import Factory, Network, make_conditioner, outputs_needed
@@ -68,6 +70,9 @@ def model_bytes(model: Model) -> bytes:
         state = model.replicas.network.state_dict()
         arrays |= {f"replicas.network.{name}": value for name, value in state.items()}
         arrays["replicas.log_q"] = torch.as_tensor(model.replicas.log_q)
+    if model.calibration is not None:
+        made = model.calibration.arrays()
+        arrays |= {f"calibration.{k}": torch.as_tensor(v) for k, v in made.items()}
     if model.cells is not None:
         arrays |= {f"cells.{k}": torch.as_tensor(v) for k, v in asdict(model.cells).items()}
     return pack(arrays, _KEY, header.model_dump())
@@ -163,7 +168,20 @@ def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | n
         cells,
         header.summary,
         tuple(header.files),
+        _build_calibration(_under("calibration.", arrays), grid),
     )
+
+
+def _build_calibration(arrays: dict[str, Tensor], grid: Grid) -> Calibration | None:
+    if not arrays:
+        return None
+    found = {name: np.asarray(array.numpy()) for name, array in arrays.items()}
+    calibration = from_arrays(found)
+    try:
+        calibration.check(len(grid), len(grid.parameters))
+    except ValueError as error:
+        raise InputError(f"damaged, {error}; {_CURE}") from error
+    return calibration
 
 
 def _build_grid(header: Header, arrays: dict[str, Tensor]) -> Grid:

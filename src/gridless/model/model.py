@@ -1,14 +1,18 @@
 """The model: a trained network that gives posteriors and likelihoods of any events."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from gridless.calibration.calibration import Calibration
+from gridless.calibration.source import Interpolation, TemplateNoise
 from gridless.density.network import Network
 from gridless.distributed import own_threads
 from gridless.errors import GridlessWarning, InputError
@@ -18,15 +22,16 @@ from gridless.likelihood import chebyshev
 from gridless.likelihood import sources as sources_of
 from gridless.likelihood.agreement import Agreement, Cells
 from gridless.likelihood.channel import Channel
-from gridless.likelihood.estimate import SIMULATION
+from gridless.likelihood.estimate import MODEL, SIMULATION
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.warnings import EstimateWarning, model_warnings
 from gridless.model.cells import fill
-from gridless.model.evaluation import log_density, log_likelihood, mixture_of
+from gridless.model.evaluation import event_polynomials, log_density, log_likelihood, mixture_of
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.replicas import Replicas
+from gridless.model.summaries import mean_summaries
 from gridless.templates.arrays import Array, as_events, as_weights, check_total
 from gridless.templates.grid import Grid
 from gridless.templates.query import FileRecord, Query
@@ -38,8 +43,9 @@ class Model:
     """p(theta | x) as learnt from templates, with the implied prior that belongs to it.
 
     `query` says how observables are made of columns, and which events are used. `options` are the
-    arguments of the fit, `record` how the training went. `replicas` carry the uncertainty from
-    finite simulation, `cells` tell whether observed events look like it. `summary` is the audit of
+    arguments of the fit, `record` how the training went. `calibration` makes likelihoods that are
+    valid whatever the network learnt; without it (calibrate=False) `replicas` carry the uncertainty
+    from finite simulation. `cells` tell whether observed events look like it. `summary` is the audit of
     the templates with the distributions of their observables, `files` where they came from.
 
     Examples
@@ -64,6 +70,7 @@ class Model:
     cells: Cells | None = None
     summary: Summary | None = None
     files: tuple[FileRecord, ...] = ()
+    calibration: Calibration | None = None
 
     @property
     def observables(self) -> tuple[str, ...]:
@@ -117,35 +124,94 @@ class Model:
     def likelihood_of(self, table: Array, weights: Array | None) -> Likelihood:
         """The likelihood of checked and selected events (events, observables)."""
         w = np.ones(len(table)) if weights is None else weights
-        c = -log_likelihood(self.network, table, weights)
-        c = chebyshev.add(c, w.sum() * self.log_q)
-        if not np.isfinite(c).all():
+        if self.calibration is None:
+            channel = self._learnt(table, weights)
+        else:
+            channel = self._calibrated(self.calibration, table, weights)
+        if not np.isfinite(channel.total).all():
             raise InputError(
                 "x: the likelihood of these events is not finite; look for absurd values or "
                 "weights, or fit the model anew"
             )
-        scores = None if weights is None else self._scores(table, w, c.shape)
+        agreement = None
+        if self.cells is not None:
+            agreement = Agreement(self.cells, fill(self.cells, self.network, table, w))
+        channel = replace(channel, agreement=agreement, warnings=self.warnings, model=self.identity)
+        return Likelihood([channel])
+
+    def _learnt(self, table: Array, weights: Array | None) -> Channel:
+        """The likelihood as the network has learnt it."""
+        w = np.ones(len(table)) if weights is None else weights
+        c = -log_likelihood(self.network, table, weights)
+        c = chebyshev.add(c, w.sum() * self.log_q)
         sources = {}
         if self.replicas is not None:
             changes = self.replicas.changes(
                 self.network, table, w, self._divided(self.replicas.log_q)
             )
             sources[SIMULATION] = sources_of.Replicas(changes)
-        agreement = None
-        if self.cells is not None:
-            agreement = Agreement(self.cells, fill(self.cells, self.network, table, w))
-        channel = Channel(
+        return Channel(
             c,
             self.grid,
             len(table),
-            scores=scores,
+            scores=None if weights is None else self._scores(table, w, c.shape),
             sources=sources,
-            agreement=agreement,
             undivided=None if self.divided else w.sum() * self.implied_prior.log_q,
-            warnings=self.warnings,
-            model=self.identity,
         )
-        return Likelihood([channel])
+
+    def _calibrated(self, calibration: Calibration, table: Array, weights: Array | None) -> Channel:
+        """The likelihood that the templates themselves vouch for: see `Calibration`."""
+        size = len(calibration.centre)
+        total, weight = np.zeros(size), 0.0
+        products, sums, squares = np.zeros((size, size)), np.zeros(size), 0.0
+        for part, c in mean_summaries(self.network, table):
+            if weights is None:
+                total += c.sum(0, dtype=torch.float64).numpy()
+                weight += len(c)
+                continue
+            rows, w = c.double().numpy() - calibration.centre, weights[part]
+            total += w @ (rows + calibration.centre)
+            weight += w.sum()
+            products += (rows * (w**2)[:, None]).T @ rows
+            sums += w**2 @ rows
+            squares += (w**2).sum()
+        transform = calibration.transform
+        if weights is None:
+            scores = len(table) * calibration.spread
+        else:
+            scores = calibration.observed_spread(
+                transform.T @ products @ transform, sums @ transform, float(squares)
+            )
+        return Channel(
+            calibration.total((total - weight * calibration.centre) @ transform, float(weight)),
+            self.grid,
+            len(table),
+            scores=scores,
+            sources={
+                SIMULATION: TemplateNoise(calibration, float(weight)),
+                MODEL: Interpolation(calibration, float(weight)),
+            },
+        )
+
+    def event_vectors(self, table: Array) -> tuple[Tensor, Array, Array]:
+        """A vector for each event (events, size), the matrix that makes Chebyshev coefficients of
+        log likelihoods of sums of vectors, and those that every event subtracts."""
+        network, calibration = self.network, self.calibration
+        if calibration is not None:
+            rows = [c for _, c in mean_summaries(network, table)]
+            transform = torch.as_tensor(calibration.transform)
+            y = (torch.cat(rows).double() - torch.as_tensor(calibration.centre)) @ transform
+            return y, calibration.curve_matrix(), calibration.offset
+        basis = network.polynomial()
+        if basis is not None:
+            rows = [c for _, c in event_polynomials(network, table)]
+            units = np.eye(basis.outputs)
+            return torch.cat(rows), np.array([basis.chebyshev(u) for u in units]), self.log_q
+        sizes = self.likelihood_of(table, None).coefficients.shape
+        t = chebyshev.box_points(sizes)
+        rows = [log_p for _, log_p in log_density(network, table, t, factor=False)]
+        units = np.eye(len(t)).reshape(-1, *sizes)
+        return torch.cat(rows), np.array([chebyshev.coefficients(u) for u in units]), self.log_q
 
     @cached_property
     def identity(self) -> str:
@@ -154,6 +220,8 @@ class Model:
         parts += [v.detach().cpu().numpy() for _, v in sorted(self.network.state_dict().items())]
         if self.replicas is not None:
             parts.append(self.replicas.log_q)
+        if self.calibration is not None:
+            parts += [self.calibration.a, self.calibration.b]
         digest = sha256()
         for part in parts:
             digest.update(np.ascontiguousarray(part).tobytes())
