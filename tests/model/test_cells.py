@@ -90,7 +90,8 @@ def test_components_that_collapsed():
     theta = np.repeat(gl.grid((0, 1), 4), 5_000)
     x = np.random.default_rng(1).normal(theta, 0.3)
     options = {"objective": "posterior", "prior": "divide", "hidden": (8,), "replicas": 0}
-    model = gl.fit(gl.Templates(x, theta, (0, 1)), gl.Gaussian(floor=0.0), components=8, **options)
+    narrow = {"basis": gl.Gaussian(floor=0.0), "components": 8}
+    model = gl.fit(gl.Templates(x, theta, (0, 1)), **narrow, **options)
     assert "collapsed" in [warning.name for warning in model.warnings]
 
 
