@@ -13,7 +13,7 @@ from torch import Tensor
 from gridless import distributed
 from gridless.density.mixture import Mixture
 from gridless.errors import InputError, check_choice
-from gridless.registry import OBJECTIVES
+from gridless.registry import OBJECTIVES, call_of
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 from gridless.templates.templates import Templates
@@ -60,6 +60,9 @@ class Objective(ABC):
     def options(self) -> dict[str, Any]:
         """The constructor's arguments, so that a saved model can tell them."""
         return {}
+
+    def __repr__(self) -> str:
+        return call_of(self)
 
     def weights(self, templates: Templates) -> Array:
         """The weights of the events: of mean 1, and for a flat grid the same sum per template."""
