@@ -21,7 +21,7 @@ from gridless.training.events import Events
 from gridless.training.flatness import Flatness, Term, histogram_density
 
 DENSITIES = ("events", "histogram")
-# Events that stand for all of them between two anchors of the penalty.
+# Events on which the change of q is followed between two evaluations on all events.
 REFERENCE_EVENTS = 4096
 # Values theta_j of the penalty by default, for each parameter: of one, and of several.
 PENALTY_VALUES = 7
