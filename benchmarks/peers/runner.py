@@ -22,8 +22,8 @@ from benchmarks.machine import peak_memory
 
 Array = NDArray[Any]
 TIMED = 33  # values of theta at which a pass is timed
-# Values of theta at which curves are judged. Every template is among them: a peer that has collapsed
-# onto the templates has no likelihood to speak of in between.
+# Values of theta at which curves are judged. Every template is among them: a peer that has
+# collapsed onto the templates has no likelihood to speak of in between.
 JUDGED = 201  # for all events together
 JUDGED_TOYS = 101  # for pseudo-experiments
 TOYS = 200  # pseudo-experiments
