@@ -26,7 +26,7 @@ Function = Callable[[Array], Array]
 
 
 def at_precision(network: Network, events: int) -> Network:
-    """The network in the precision that so many events ask for."""
+    """The network in the precision that this number of events needs."""
     return network.double_copy() if events <= MAX_DOUBLE_EVENTS else network
 
 

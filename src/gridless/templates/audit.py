@@ -300,7 +300,7 @@ def _number(grid: Grid, components: int) -> Finding:
             f", which can collapse onto them: use at most {max(1, len(grid) // 3)} component(s), "
             f"or at least {3 * components} templates"
         )
-    return Finding("number", met, len(grid), text)
+    return Finding("number", met, float(len(grid)), text)
 
 
 def _overlap(templates: "Templates", shapes: Array, pairs: Pairs) -> Finding:

@@ -16,9 +16,10 @@ from torch import Tensor
 from gridless.distributed import own_threads
 from gridless.likelihood import chebyshev
 from gridless.likelihood.channel import Channel
+from gridless.likelihood.curve import Curve
 from gridless.likelihood.intervals import LEVEL, chi2_quantile
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.minimum import minima_of_curves
+from gridless.likelihood.minimum import lowest, minima_of_curves
 from gridless.model.model import Model
 from gridless.templates.arrays import Array
 
@@ -69,6 +70,19 @@ def estimates(model: Model, draws: Draws, numbers: range) -> tuple[Array, Array]
     found = [Likelihood([Channel(c, grid, draws.events)]).maximum() for c in curves]
     intervals = [[one.stat_interval for one in e.results] for e in found]
     return np.array([e.values for e in found]), np.array(intervals)
+
+
+@own_threads()
+def best_values(model: Model, draws: Draws, numbers: range) -> Array:
+    """The same without the intervals, which take most of the time for several parameters."""
+    curves = np.concatenate(list(_likelihoods(model, draws, numbers)))
+    count = len(model.grid.parameters)
+    if count == 1:
+        best = minima_of_curves(curves, 0.5 * chi2_quantile(LEVEL, 1))[0][:, None]
+    else:
+        axes = tuple(range(count))
+        best = np.array([lowest(Curve(count, ((axes, c),))) for c in curves])
+    return model.grid.from_unit(best)
 
 
 def _likelihoods(model: Model, draws: Draws, numbers: range) -> Iterator[Array]:
