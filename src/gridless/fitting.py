@@ -169,7 +169,8 @@ def fit(
     elif options.replicas != 0:
         unseen = split.held_out if net.members > 1 else None
         copies = replicate(trainer, unseen, options.replicas or DEFAULT_REPLICAS, shape)
-    cells = make_cells(net, templates.x, templates.template, weights, shape)
+    grid = templates.grid
+    cells = make_cells(net, templates.x, templates.template, weights, grid.unit, shape)
     # In units of log likelihood, over the held-out events: 0 means that nothing was learnt.
     gain = float(-(trainer.mean_cost(split.held_out) * split.held_out.effective).sum())
     record = TrainingRecord(tuple(history), gain, schedule.epochs, schedule.batch, share)

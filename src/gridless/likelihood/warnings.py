@@ -9,6 +9,8 @@ from typing import NamedTuple
 from scipy.special import pdtrc
 
 from gridless.templates.arrays import Array
+from gridless.templates.audit import Audit
+from gridless.templates.copies import MAX_COPIES
 from gridless.templates.grid import Grid
 
 SMALL_P_VALUE = 1e-3  # below this a test says that data and simulation differ
@@ -97,14 +99,27 @@ WARNINGS = (
     Rule(
         "outside_simulation",
         f"more events than chance allows (p < {SMALL_P_VALUE:g}) lie farther from the simulation "
-        f"than {1 - OUTSIDE_SHARE:.1%} of the widest template",
-        "compare the distributions of data and templates; cut, or simulate what is missing",
+        f"than {1 - OUTSIDE_SHARE:.1%} of the widest template; or any lies farther outside than "
+        "the simulation is wide",
+        "compare the distributions of data and templates; cut, or simulate what is missing; look "
+        "at the events that are named: such ones count 0",
     ),
     Rule(
         "bad_fit",
         "the events do not fill the space of the observables as the simulation at the estimate "
         f"does (p < {SMALL_P_VALUE:g}), in a channel or in all together",
         "the model does not describe the data; do not use the estimate before it does",
+    ),
+    Rule(
+        "repeated_events",
+        f"over {MAX_COPIES:.0%} of the events are exact copies of others, and more than chance "
+        "would have it",
+        "give every event once: copies make errors too small",
+    ),
+    Rule(
+        "audit",
+        "the templates do not meet a demand of the audit",
+        "what its text says; see `gridless audit`",
     ),
     Rule(
         "no_simulation_error",
@@ -151,6 +166,18 @@ def extrapolation_warnings(values: Array, grid: Grid) -> list[EstimateWarning]:
     return found
 
 
+def far_warnings(far: int, rows: int, named: Sequence[object]) -> list[EstimateWarning]:
+    """outside_simulation: `far` of so many rows are left out, some of which are named."""
+    if not far:
+        return []
+    some = ", ".join(map(str, named)) + (", ..." if far > len(named) else "")
+    text = (
+        f"{far:,} of {rows:,} events lie farther outside of the simulation than it is wide and "
+        f"are left out: {some}; look for missing values and wrong units"
+    )
+    return [EstimateWarning("outside_simulation", text)]
+
+
 def outside_warnings(outside: int, events: int) -> list[EstimateWarning]:
     """outside_simulation: `outside` of so many events lie outside of the simulation."""
     expected = max(OUTSIDE_SHARE * events, 1e-9)
@@ -173,6 +200,20 @@ def fit_warnings(p_value: float) -> list[EstimateWarning]:
         "compare their distributions, add what the templates lack"
     )
     return [EstimateWarning("bad_fit", text)]
+
+
+def copy_warnings(share: float) -> list[EstimateWarning]:
+    """repeated_events: that share of the events are copies of others."""
+    if not share:
+        return []
+    text = f"{share:.0%} of the events are exact copies of others, which makes errors too small"
+    return [EstimateWarning("repeated_events", text)]
+
+
+def audit_warnings(audit: Audit) -> list[EstimateWarning]:
+    """audit: demands on the templates that they do not meet."""
+    failed = [finding for finding in audit.findings if not finding.met]
+    return [EstimateWarning("audit", f"{one.demand}: {one.text}") for one in failed]
 
 
 def prior_warnings(names: Sequence[str], shifts: Array) -> list[EstimateWarning]:

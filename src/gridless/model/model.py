@@ -24,15 +24,15 @@ from gridless.likelihood.agreement import Agreement, Cells
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.estimate import MODEL, SIMULATION
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.warnings import EstimateWarning, model_warnings
-from gridless.model.cells import fill
+from gridless.likelihood.warnings import EstimateWarning, audit_warnings, model_warnings
+from gridless.model.cells import far_events, fill
 from gridless.model.evaluation import event_polynomials, log_density, log_likelihood, mixture_of
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.replicas import Replicas
 from gridless.model.summaries import mean_summaries
-from gridless.templates.arrays import Array, as_events, as_weights, check_total
+from gridless.templates.arrays import Array, as_events, as_weights, check_total, check_used
 from gridless.templates.grid import Grid
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
@@ -118,16 +118,27 @@ class Model:
         table, given = self.events(x, weights)
         if given is not None:
             check_total(float(given.sum()))
-        return self.likelihood_of(table, given)
+        likelihood = self.likelihood_of(table, given)
+        check_used(likelihood.events, len(table))
+        return likelihood
 
     @own_threads()
     def likelihood_of(self, table: Array, weights: Array | None) -> Likelihood:
-        """The likelihood of checked and selected events (events, observables)."""
-        w = np.ones(len(table)) if weights is None else weights
+        """The likelihood of checked and selected events (events, observables).
+
+        Observables are held at the ends of what was simulated. Events farther outside than the
+        simulation is wide say nothing about theta: they count 0 and are told of.
+        """
+        far = far_events(self.network, table)
+        absurd = far.any(axis=1)
+        w = np.where(absurd, 0.0, 1.0 if weights is None else weights)
+        used, of_used = table, weights
+        if absurd.any():
+            used, of_used = table[~absurd], None if weights is None else weights[~absurd]
         if self.calibration is None:
-            channel = self._learnt(table, weights)
+            channel = self._learnt(used, of_used)
         else:
-            channel = self._calibrated(self.calibration, table, weights)
+            channel = self._calibrated(self.calibration, used, of_used)
         if not np.isfinite(channel.total).all():
             raise InputError(
                 "x: the likelihood of these events is not finite; look for absurd values or "
@@ -135,7 +146,9 @@ class Model:
             )
         agreement = None
         if self.cells is not None:
-            agreement = Agreement(self.cells, fill(self.cells, self.network, table, w))
+            filling = fill(self.cells, self.network, table, w, far, self.observables)
+            copies = None if self.summary is None else self.summary.audit.value_of("copies")
+            agreement = Agreement(self.cells, filling, copies)
         channel = replace(channel, agreement=agreement, warnings=self.warnings, model=self.identity)
         return Likelihood([channel])
 
@@ -243,12 +256,13 @@ class Model:
     def warnings(self) -> tuple[EstimateWarning, ...]:
         """Reasons not to trust any estimate with this model."""
         prior, gain = self.implied_prior, self.record.gain
-        return model_warnings(
+        found = model_warnings(
             np.inf if gain is None else gain,
             prior.between_templates(),
             prior.max_log,
             divided=self.divided,
         )
+        return found if self.summary is None else (*found, *audit_warnings(self.summary.audit))
 
     def _scores(self, x: Array, weights: Array, sizes: tuple[int, ...]) -> Array:
         """Coefficients of sum_i w_i^2 s_i s_i^T, s_i = d log p(t | x_i) / dt: see `Channel`."""

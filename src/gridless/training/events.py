@@ -118,12 +118,14 @@ def split_events(
 
 def standardised(templates: Templates, weights: Array, network: Network) -> Events:
     """Set the network's standardisation from the templates and apply it to them."""
-    network.mean, network.scale, network.bend = (
-        distributed.of_first(torch.as_tensor(v, dtype=torch.float32))
-        for v in input_transformation(templates.x)
+    network.set_inputs(
+        *(distributed.of_first(torch.as_tensor(v)) for v in input_transformation(templates.x))
     )
+    inputs = network.unlimited(torch.as_tensor(templates.x)).float()
+    network.low = distributed.lowest(inputs.amin(0))
+    network.high = -distributed.lowest(-inputs.amax(0))
     return Events(
-        network.standardise(torch.as_tensor(templates.x)).float(),
+        inputs,
         torch.as_tensor(templates.template),
         torch.as_tensor(weights).float().unsqueeze(0),
         torch.as_tensor(templates.grid.unit, dtype=torch.float32),
