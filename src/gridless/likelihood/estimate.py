@@ -11,8 +11,10 @@ import numpy as np
 
 from gridless.errors import InputError
 from gridless.likelihood import printing
+from gridless.likelihood.typeset import label_html
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array
+from gridless.templates.query import used_of
 
 STAT = "stat"
 SIMULATION = "simulation"
@@ -42,6 +44,8 @@ class ParameterEstimate:
         Whether a bound cuts the low and the high end of `stat_interval`.
     beyond : float
         The uncertainty that `stat_interval` does not have: that from simulation.
+    label : str
+        How figures and tables call the parameter, with its unit.
     """
 
     name: str
@@ -52,6 +56,7 @@ class ParameterEstimate:
     at_bound: bool = False
     stat_cut: tuple[bool, bool] = (False, False)
     beyond: float = 0.0
+    label: str = ""
 
     @property
     def error(self) -> float:
@@ -137,7 +142,7 @@ class ParameterEstimate:
         spread = f"&plusmn; {up}" if up == down else f"<sup>+{up}</sup> <sub>-{down}</sub>"
         low, high = (f"{end:.6g}" for end in self.interval)
         return [
-            escape(self.name),
+            label_html(self.label or self.name),
             f"{value} {spread}",
             escape(_sources(self.budget, parts)),
             f"[{low}, {high}]{escape(self._marks())}",
@@ -183,6 +188,8 @@ class Estimate:
         Share of the events that lie outside of the simulation.
     warnings : tuple of EstimateWarning
         Reasons to doubt the estimate; docs/warnings.md explains each.
+    offered : int or None
+        Number of observed events before the selection; None where there is none.
 
     Notes
     -----
@@ -209,6 +216,7 @@ class Estimate:
     p_values: Mapping[str, float] = field(default_factory=dict)
     outside: float | None = None
     warnings: tuple[EstimateWarning, ...] = ()
+    offered: int | None = None
     _by_name: Mapping[str, ParameterEstimate] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -218,7 +226,7 @@ class Estimate:
 
     def __reduce__(self) -> Any:
         # A read-only view of a dict cannot be pickled.
-        rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings)
+        rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings, self.offered)
         return type(self), (self.results, dict(self.covariances), *rest)
 
     def __getitem__(self, parameter: str) -> ParameterEstimate:
@@ -316,6 +324,7 @@ class Estimate:
             },
             "correlation": [[_finite(c) for c in row] for row in self.correlation.tolist()],
             "events": self.events,
+            "events_read": self.events if self.offered is None else self.offered,
             "valid": self.valid,
             "p_value": self.p_value,
             "p_values": dict(self.p_values),
@@ -330,13 +339,17 @@ class Estimate:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
+        return printing.block(self.html())
+
+    def html(self) -> str:
+        """The estimate as a table with its warnings, to stand inside other HTML."""
         head = ["parameter", "value", "sources", "interval"]
         rows = printing.table(head, [one.html_row() for one in self.results])
         return f"{rows}<p>{escape(self._summary())}</p>{printing.warning_list(self.warnings)}"
 
     def _summary(self) -> str:
         """`5,000 events, p-value 0.42, correlation (a, b) -0.80`."""
-        parts = [f"{self.events:,} events"]
+        parts = [used_of(self.events, self.offered)]
         if self.p_value is not None:
             parts.append(f"p-value {self.p_value:.2g}")
         matrix = self.correlation

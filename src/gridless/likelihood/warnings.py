@@ -47,11 +47,13 @@ class EstimateWarning(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A row of the table: the name of a warning, when it comes, and what to do."""
+    """A row of the table: the name of a warning, when it comes, what to do, and whether the
+    estimate should not be used before."""
 
     name: str
     when: str
     cure: str
+    serious: bool = True
 
 
 WARNINGS = (
@@ -64,11 +66,13 @@ WARNINGS = (
         "cut_by_bound",
         "a bound cuts the 68 percent interval",
         "the same; the other end of the interval is still right",
+        serious=False,
     ),
     Rule(
         "near_bound",
         f"a bound is within {NEAR_BOUND:g} statistical errors",
         "a 95 percent interval will be cut",
+        serious=False,
     ),
     Rule(
         "extrapolated",
@@ -110,8 +114,14 @@ WARNINGS = (
         "no_simulation_error",
         "some channels of a sum have an uncertainty from simulation and others have none",
         "fit the models of the others with replicas: theirs is missing from the error",
+        serious=False,
     ),
 )
+
+
+def rule_of(name: str) -> Rule:
+    """The row of a warning in the table."""
+    return next(rule for rule in WARNINGS if rule.name == name)
 
 
 def markdown_table() -> str:

@@ -1,7 +1,7 @@
 """The model: a trained network that gives posteriors and likelihoods of any events."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -29,6 +29,7 @@ from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.replicas import Replicas
 from gridless.templates.arrays import Array, as_events, as_weights, check_total
 from gridless.templates.grid import Grid
+from gridless.templates.histograms import Binned, Histogram, bin_events
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
 
@@ -111,7 +112,11 @@ class Model:
         table, given = self.events(x, weights)
         if given is not None:
             check_total(float(given.sum()))
-        return self.likelihood_of(table, given)
+        likelihood = self.likelihood_of(table, given)
+        offered = len(x) if hasattr(x, "columns") else getattr(x, "offered", None)
+        if offered in (None, len(table)):
+            return likelihood
+        return Likelihood([replace(likelihood.channels[0], offered=offered)])
 
     @own_threads()
     def likelihood_of(self, table: Array, weights: Array | None) -> Likelihood:
@@ -144,8 +149,49 @@ class Model:
             undivided=None if self.divided else w.sum() * self.implied_prior.log_q,
             warnings=self.warnings,
             model=self.identity,
+            observed=self._binned(table, weights),
         )
         return Likelihood([channel])
+
+    def _binned(self, table: Array, weights: Array | None) -> Binned | None:
+        """Observed events in the bins of the summary."""
+        if self.summary is None:
+            return None
+        return bin_events(self.summary.edges, table, weights, self.query.labels)
+
+    def histograms(self, theta: Any) -> dict[str, Histogram]:
+        """The simulation at any theta in histograms, which mplhep and others draw.
+
+        Bins are polynomials in theta through all templates (`gridless.templates.interpolation`).
+
+        Parameters
+        ----------
+        theta : float or sequence of float
+            The value of each parameter.
+
+        Returns
+        -------
+        dict of str to Histogram
+            Shares of events by observable; `histogram * n` is what n events are expected to give.
+
+        Examples
+        --------
+        >>> import gridless as gl
+        >>> from gridless.examples import OneObservable
+        >>> model = gl.fit(OneObservable().templates(500, seed=1), hidden=3, epochs=2, replicas=0)
+        >>> model.histograms(0.42)["x"].axes[0].name
+        'x'
+        """
+        if self.summary is None:
+            raise InputError("histograms: the model has no summary of its templates; fit it again")
+        point = np.atleast_1d(np.asarray(theta, float))
+        if point.shape != (len(self.grid.parameters),):
+            names = ", ".join(self.grid.parameters)
+            raise InputError(f"theta: shape {point.shape}; give one value of each: {names}")
+        return {
+            one.observable: one.at(self.grid, point, self.query.labels.get(one.observable, ""))
+            for one in self.summary.distributions
+        }
 
     @cached_property
     def identity(self) -> str:
