@@ -39,10 +39,9 @@ observables:
 # selection: (m_jj > 40) & (m_jj < 140)
 
 # Optional: how figures and tables call parameters and observables. Formulas stand between dollars.
-labels:
-  mtop: $m_t$ [GeV]
-  m_jjb: $m_{jjb}$ [GeV]
-  m_jj: $m_{jj}$ [GeV]
+# labels:
+#   mtop: $m_t$ [GeV]
+#   m_jjb: $m_{jjb}$ [GeV]
 
 # Optional: anything that gridless.fit takes; these are the defaults.
 fit:

@@ -186,7 +186,7 @@ def closure(subject: Subject) -> Section | None:
         "Closure",
         figure=draw_closure(table, experiment=subject.experiment),
         lead="Samples of known parameters, estimated as the data were. Pulls scatter about 0 with "
-        "width 1 if the method is right.",
+        f"width 1 if the method is right. {'. '.join(table.notes())}.",
         show="Estimated against true values, and pulls",
         tables=tables,
     )
