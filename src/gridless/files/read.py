@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,16 @@ class Sample:
         if self.weights is not None:
             used = used.replace("events", "weighted events")
         return f"Sample: {used} from {self.source}, observables {', '.join(self.observables)}"
+
+    def _repr_html_(self) -> str:
+        columns = zip(self.observables, self.x.T, strict=True)
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{x.min():.5g}</td><td>{x.mean():.5g}</td>"
+            f"<td>{x.max():.5g}</td></tr>"
+            for name, x in columns
+        )
+        head = "<tr><th>observable</th><th>least</th><th>mean</th><th>largest</th></tr>"
+        return f"<table><caption>{escape(repr(self))}</caption>{head}{rows}</table>"
 
 
 def read(

@@ -19,6 +19,7 @@ from gridless.templates.query import used_of
 STAT = "stat"
 SIMULATION = "simulation"
 SIDES = ("low", "high")
+COLUMNS = ("parameter", "value", "sources", "interval")  # of a table of estimates
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,9 @@ class ParameterEstimate:
         return f"{self.name} = {value} {spread} ({_sources(self.budget, parts)}){self._marks()}"
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return printing.block(printing.table(COLUMNS, [self.html_row()]))
 
     def html_row(self) -> list[str]:
         """The cells of the parameter in a table: name, value, budget, interval."""
@@ -343,8 +347,7 @@ class Estimate:
 
     def html(self) -> str:
         """The estimate as a table with its warnings, to stand inside other HTML."""
-        head = ["parameter", "value", "sources", "interval"]
-        rows = printing.table(head, [one.html_row() for one in self.results])
+        rows = printing.table(COLUMNS, [one.html_row() for one in self.results])
         return f"{rows}<p>{escape(self._summary())}</p>{printing.warning_list(self.warnings)}"
 
     def _summary(self) -> str:

@@ -4,6 +4,7 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from gridless.distributed import own_threads
 from gridless.errors import GridlessWarning, InputError
 from gridless.files.expressions import names as names_in
 from gridless.files.read import ENTRY, Sample, read
-from gridless.likelihood import chebyshev
+from gridless.likelihood import chebyshev, printing
 from gridless.likelihood import sources as sources_of
 from gridless.likelihood.agreement import Agreement, Cells
 from gridless.likelihood.channel import Channel
@@ -95,6 +96,24 @@ class Model:
             f"  objective {self.options.objective}, prior {self.options.prior}, "
             f"max |log q| = {self.implied_prior.max_log:.3g}"
         )
+
+    def _repr_html_(self) -> str:
+        network, record = self.network, self.record
+        gain = "" if record.gain is None else f"{record.gain:+.1f} units of log likelihood"
+        rows = {
+            "parameters": self.grid.describe(),
+            "templates": f"{len(self.grid)}",
+            "observables": ", ".join(self.observables),
+            "selection": self.query.selection or "all events",
+            "network": f"{network.members} of {network.conditioner.describe()}, "
+            f"{network.components} {network.basis.name} component(s)",
+            "objective, prior": f"{self.options.to_dict()['objective']}, {self.options.prior}",
+            "gain on held-out events": gain,
+            "max |log q|": f"{self.implied_prior.max_log:.3g}",
+        }
+        cells = [[escape(name), escape(text)] for name, text in rows.items() if text]
+        table = printing.table(["Model", ""], cells)
+        return printing.block(table + printing.warning_list(self.warnings))
 
     @own_threads()
     def posterior(self, x: Any) -> Posterior:

@@ -5,11 +5,14 @@ They follow the protocol of UHI, so that mplhep, hist and others draw and take t
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from html import escape
 from typing import NamedTuple
 
 import numpy as np
 
 from gridless.templates.arrays import Array
+
+WIDTH, HEIGHT = 300, 100  # pixels of a histogram in a notebook
 
 
 class Traits(NamedTuple):
@@ -125,6 +128,20 @@ class Histogram:
             axes=(replace(axis, edges=edges),),
             _values=np.add.reduceat(self._values, starts),
             _variances=np.add.reduceat(self._variances, starts),
+        )
+
+    def _repr_html_(self) -> str:
+        top = float(self._values.max()) or 1.0
+        width = WIDTH / len(self._values)
+        bars = "".join(
+            f"<rect x='{i * width:.1f}' y='{HEIGHT * (1 - v / top):.1f}' width='{width:.1f}' "
+            f"height='{HEIGHT * max(v, 0) / top:.1f}' fill='#56B4E9'/>"
+            for i, v in enumerate(self._values)
+        )
+        text = escape(repr(self))
+        return (
+            f"<p>{text}</p><svg viewBox='0 0 {WIDTH} {HEIGHT}' width='{WIDTH}' role='img' "
+            f"aria-label='{text}'>{bars}</svg>"
         )
 
     def __repr__(self) -> str:
