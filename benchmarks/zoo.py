@@ -43,9 +43,7 @@ class Problem:
         if not self.negative:
             return made
         signs = np.random.default_rng(seed + 1).random(len(made)) < self.negative
-        return gl.Templates(
-            made.x, made.theta, bounds=(0, 1), weights=np.where(signs, -1.0, 1.0)
-        )
+        return gl.Templates(made.x, made.theta, bounds=(0, 1), weights=np.where(signs, -1.0, 1.0))
 
 
 UNEQUAL = (0.0, 0.03, 0.08, 0.15, 0.3, 0.5, 0.55, 0.8, 0.95, 1.0)
@@ -143,7 +141,11 @@ def table(rows: list[Row]) -> str:
             claimed = np.array([r.simulation for r in own if r.truth == truth])
             if len(at) > 2:
                 scatter.append((np.sqrt(np.nanmean(claimed**2)), at.std(ddof=1)))
-        ratio = np.sqrt(np.mean([s[0] ** 2 for s in scatter]) / np.mean([s[1] ** 2 for s in scatter])) if scatter else np.nan
+        ratio = (
+            np.sqrt(np.mean([s[0] ** 2 for s in scatter]) / np.mean([s[1] ** 2 for s in scatter]))
+            if scatter
+            else np.nan
+        )
         warned = sorted({w for r in own for w in r.warnings})
         lines.append(
             f"| {name} | {np.sqrt(np.mean(bias**2)):.2f} | {np.sqrt(np.nanmean((bias / sim) ** 2)):.2f} "
