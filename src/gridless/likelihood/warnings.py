@@ -99,7 +99,7 @@ WARNINGS = (
         "score_check",
         "the means of the templates do not lie on a smooth curve "
         f"(p < {SCORE_CHECK_P_VALUE:g}); what is left is in the uncertainty from simulation",
-        "look at `model.check`; simulate more values between the templates, or look for wrong files",
+        "look at `model.check`; simulate more values between the templates; look for wrong files",
     ),
     Rule(
         "collapsed",

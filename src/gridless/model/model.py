@@ -20,6 +20,7 @@ from gridless.files.expressions import names as names_in
 from gridless.files.read import ENTRY, Sample, read
 from gridless.likelihood import printing
 from gridless.likelihood.agreement import Agreement, Cells
+from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.warnings import (
     EstimateWarning,
