@@ -1,5 +1,9 @@
 """What several tests call."""
 
+import base64
+import json
+import re
+
 import numpy as np
 import torch
 
@@ -39,3 +43,9 @@ def closure_of(values, true, width=0.01) -> Closure:
     estimates = tuple(parabola(value, width).maximum() for value in values)
     intervals = [[estimate.interval] for estimate in estimates]
     return Closure(np.array(true)[:, None], estimates, np.array(intervals))
+
+
+def downloads(page: str) -> dict[str, list]:
+    """The JSON files that a report holds, by their names."""
+    found = re.findall(r'href="data:application/json;base64,([^"]+)" download="(\w+)', page)
+    return {name: json.loads(base64.b64decode(content)) for content, name in found}

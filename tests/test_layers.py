@@ -13,6 +13,7 @@ LAYERS = [
     {"templates"},
     {"files"},
     {"likelihood"},
+    {"calibration"},
     {"density"},
     {"model"},
     {"training"},
@@ -20,7 +21,7 @@ LAYERS = [
     {"analysis"},
     {"validation"},
     {"report"},
-    {"examples", "cli", "demo", "paper", "__main__", "__init__"},
+    {"examples", "example_files", "cli", "demo", "paper", "__main__", "__init__"},
 ]
 WITHOUT_TORCH = {
     "errors",
@@ -30,6 +31,7 @@ WITHOUT_TORCH = {
     "templates",
     "files",
     "likelihood",
+    "calibration",
 }
 
 

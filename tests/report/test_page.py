@@ -82,7 +82,7 @@ def report_of_a_model(folder):
 
 
 @pytest.fixture(
-    scope="module", params=[(paper_report, 5), (report_of_a_model, 5)], ids=["paper", "model"]
+    scope="module", params=[(paper_report, 5), (report_of_a_model, 8)], ids=["paper", "model"]
 )
 def page(request, tmp_path_factory):
     """A page, and how many figures it has."""
@@ -128,14 +128,22 @@ def test_the_report_opens(browser, page, width):
     browser.get(path.as_uri())
     assert browser.get_log("browser") == []
     assert {url for url in _requests(browser) if not url.startswith("data:")} == {path.as_uri()}
-    images = browser.execute_script(
-        "return [...document.images].map(i => [i.complete, i.naturalWidth, i.clientWidth])"
+    browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
+    drawn = browser.execute_script(
+        "return [...document.querySelectorAll('figure')].map(f => f.firstElementChild)"
+        ".map(i => [i.tagName, i.getBoundingClientRect().width, "
+        "i.alt || i.querySelector('title').textContent])"
     )
-    assert len(images) == figures
-    for complete, natural, shown in images:
-        assert complete
-        assert natural > 300
-        assert shown > 300
+    assert len(drawn) == figures
+    for kind, shown, told in drawn:
+        assert kind in ("svg", "IMG")
+        assert shown > 250
+        assert told
+    doubled = browser.execute_script(
+        "const ids = [...document.querySelectorAll('[id]')].map(e => e.id);"
+        "return ids.filter((id, i) => ids.indexOf(id) !== i)"
+    )
+    assert doubled == []
     overflow = browser.execute_script(
         "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )

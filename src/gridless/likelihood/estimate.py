@@ -12,12 +12,16 @@ import numpy as np
 
 from gridless.likelihood import printing
 from gridless.likelihood.by_name import ByName
+from gridless.likelihood.typeset import label_html
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array
+from gridless.templates.query import used_of
 
 STAT = "stat"
 SIMULATION = "simulation"
+MODEL = "model"
 SIDES = ("low", "high")
+COLUMNS = ("parameter", "value", "sources", "interval")  # of a table of estimates
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,8 @@ class ParameterEstimate:
         (low, high) of the 68 percent interval of the likelihood, constraints included, without the
         uncertainty from simulation.
     budget : mapping from str to float
-        Where the uncertainty comes from: "stat", "simulation", each constraint.
+        Where the uncertainty comes from: "stat", "simulation" (the statistics of the templates),
+        "model" (what they leave open between them), each constraint.
     bounds : tuple of float
         (low, high) between which the parameter lies.
     at_bound : bool
@@ -43,6 +48,8 @@ class ParameterEstimate:
         Whether a bound cuts the low and the high end of `stat_interval`.
     beyond : float
         The uncertainty that `stat_interval` does not have: that from simulation.
+    label : str
+        How figures and tables call the parameter, with its unit.
     """
 
     name: str
@@ -53,6 +60,7 @@ class ParameterEstimate:
     at_bound: bool = False
     stat_cut: tuple[bool, bool] = (False, False)
     beyond: float = 0.0
+    label: str = ""
 
     @property
     def error(self) -> float:
@@ -71,8 +79,9 @@ class ParameterEstimate:
 
     @property
     def systematic(self) -> float:
-        """Everything in the budget but "stat" and "simulation", in quadrature."""
-        return math.hypot(*(e for n, e in self.budget.items() if n not in (STAT, SIMULATION)))
+        """Everything in the budget but "stat", "simulation" and "model", in quadrature."""
+        method = (STAT, SIMULATION, MODEL)
+        return math.hypot(*(e for n, e in self.budget.items() if n not in method))
 
     @property
     def sides(self) -> tuple[float, float]:
@@ -132,13 +141,16 @@ class ParameterEstimate:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return printing.block(printing.table(COLUMNS, [self.html_row()]))
+
     def html_row(self) -> list[str]:
         """The cells of the parameter in a table: name, value, budget, interval."""
         value, down, up, *parts = self._rounded()
         spread = f"&plusmn; {up}" if up == down else f"<sup>+{up}</sup> <sub>-{down}</sub>"
         low, high = (f"{end:.6g}" for end in self.interval)
         return [
-            escape(self.name),
+            label_html(self.label or self.name),
             f"{value} {spread}",
             escape(_sources(self.budget, parts)),
             f"[{low}, {high}]{escape(self._marks())}",
@@ -184,6 +196,8 @@ class Estimate(ByName[ParameterEstimate]):
         Share of the events that lie outside of the simulation.
     warnings : tuple of EstimateWarning
         Reasons to doubt the estimate; docs/warnings.md explains each.
+    offered : int or None
+        Number of observed events before the selection; None where there is none.
 
     Notes
     -----
@@ -210,6 +224,7 @@ class Estimate(ByName[ParameterEstimate]):
     p_values: Mapping[str, float] = field(default_factory=dict)
     outside: float | None = None
     warnings: tuple[EstimateWarning, ...] = ()
+    offered: int | None = None
     kind: ClassVar[str] = "estimate"
 
     def __post_init__(self) -> None:
@@ -218,7 +233,7 @@ class Estimate(ByName[ParameterEstimate]):
 
     def __reduce__(self) -> Any:
         # A read-only view of a dict cannot be pickled.
-        rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings)
+        rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings, self.offered)
         return type(self), (self.results, dict(self.covariances), *rest)
 
     @cached_property
@@ -304,6 +319,7 @@ class Estimate(ByName[ParameterEstimate]):
             },
             "correlation": [[_finite(c) for c in row] for row in self.correlation.tolist()],
             "events": self.events,
+            "events_read": self.events if self.offered is None else self.offered,
             "valid": self.valid,
             "p_value": self.p_value,
             "p_values": dict(self.p_values),
@@ -318,13 +334,16 @@ class Estimate(ByName[ParameterEstimate]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = ["parameter", "value", "sources", "interval"]
-        rows = printing.table(head, [one.html_row() for one in self.results])
+        return printing.block(self.html())
+
+    def html(self) -> str:
+        """The estimate as a table with its warnings, to stand inside other HTML."""
+        rows = printing.table(COLUMNS, [one.html_row() for one in self.results])
         return f"{rows}<p>{escape(self._summary())}</p>{printing.warning_list(self.warnings)}"
 
     def _summary(self) -> str:
         """`5,000 events, p-value 0.42, correlation (a, b) -0.80`."""
-        parts = [f"{self.events:,} events"]
+        parts = [used_of(self.events, self.offered)]
         if self.p_value is not None:
             parts.append(f"p-value {self.p_value:.2g}")
         matrix = self.correlation

@@ -19,6 +19,7 @@ from gridless.likelihood.channel import (
     merge_channels,
 )
 from gridless.likelihood.curve import Curve
+from gridless.likelihood.display import Displayed
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.estimating import beyond_covariances, inside_covariances, make_estimate
 from gridless.likelihood.intervals import LEVEL, check_level, contour, interval, widened
@@ -26,7 +27,7 @@ from gridless.likelihood.minuit import MinuitCost
 from gridless.templates.arrays import Array
 
 
-class Likelihood(MinuitCost):
+class Likelihood(Displayed, MinuitCost):
     """-sum_i w_i log [p(theta | x_i) / q(theta)], with q = 1 for prior="flat".
 
     `model.likelihood(x)` makes it. Call it with theta; add likelihoods of other events and of other
@@ -74,11 +75,6 @@ class Likelihood(MinuitCost):
         """The names of the parameters."""
         return self.grid.parameters
 
-    @property
-    def events(self) -> int:
-        """Number of observed events."""
-        return sum(channel.events for channel in self.channels)
-
     @cached_property
     def curve(self) -> Curve:
         """The likelihood as a function on the unit box, t = (theta - low) / (high - low)."""
@@ -104,14 +100,6 @@ class Likelihood(MinuitCost):
     def __radd__(self, other: Any) -> Any:
         # sum([a, b]) starts from 0.
         return self if isinstance(other, int) and other == 0 else self.add_to_cost(other)
-
-    def __repr__(self) -> str:
-        text = f"Likelihood of {self.grid.describe()} from {self.events:,} events"
-        if len(self.channels) > 1:
-            text += f" in {len(self.channels)} channels"
-        for constraint in self.constraints:
-            text += f", {constraint.parameter} = {constraint.value:g} +- {constraint.error:g}"
-        return text
 
     def _value(self, args: Sequence[float]) -> float:
         return self.curve.value(self.grid.to_unit(args))

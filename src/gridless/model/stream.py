@@ -12,7 +12,7 @@ from gridless.files.template_files import read_known
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.model import Model
 from gridless.parallel import run
-from gridless.templates.arrays import check_squares, check_total
+from gridless.templates.arrays import check_squares, check_total, check_used
 from gridless.templates.query import Query
 
 BLOCK_ROWS = 250_000  # rows in memory at once
@@ -72,13 +72,18 @@ def read_likelihood(
         for rows in pieces(source, query, TASK_ROWS)
     ]
     results = run(_piece_likelihood, tasks, executor, "likelihood")
-    found = [part for part in results if part is not None]
+    found = [(part, total) for part, total, _ in results if part is not None]
     if not found:
         names = ", ".join(str(source) for source in files)
         raise InputError(f"{names}: no event passes the selection {query.selection!r}; widen it")
     if weight is not None:
         check_total(sum(total for _, total in found))
-    return _tree_sum([likelihood for likelihood, _ in found])
+    likelihood = _tree_sum([part for part, _ in found])
+    check_used(likelihood.events, sum(_rows(part) for part, _ in found))
+    if query.selection is None:
+        return likelihood
+    offered = sum(rows for _, _, rows in results)
+    return Likelihood([replace(channel, offered=offered) for channel in likelihood.channels])
 
 
 def read_samples(
@@ -120,18 +125,25 @@ def read_samples(
 
 def _piece_likelihood(
     model: Model, source: Any, rows: Rows, query: Query
-) -> tuple[Likelihood, float] | None:
-    """The likelihood of some rows of a file, and the sum of their weights; None if none of them
-    passes the selection."""
+) -> tuple[Likelihood | None, float, int]:
+    """The likelihood of some rows of a file, None if none of them passes the selection; the sum of
+    their weights; and how many rows there are."""
+    counts: list[int] = []
     likelihood: Likelihood | None = None
     total = 0.0
-    for x, weights in stream(source, query, BLOCK_ROWS, rows):
+    for x, weights in stream(source, query, BLOCK_ROWS, rows, counts.append):
         if weights is not None:
             check_squares(weights)
         part = model.likelihood_of(x, weights)
         likelihood = part if likelihood is None else likelihood + part
         total += len(x) if weights is None else float(weights.sum())
-    return None if likelihood is None else (likelihood, total)
+    return likelihood, total, sum(counts)
+
+
+def _rows(likelihood: Likelihood) -> int:
+    """The number of events with those that are left out."""
+    filled = [c.agreement.filling for c in likelihood.channels if c.agreement is not None]
+    return sum(filling.rows for filling in filled)
 
 
 def _tree_sum(parts: list[Likelihood]) -> Likelihood:

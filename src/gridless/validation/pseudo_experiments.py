@@ -20,7 +20,6 @@ from gridless.likelihood.curve import Curve
 from gridless.likelihood.intervals import LEVEL, chi2_quantile
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.minimum import lowest, minima_of_curves
-from gridless.model.evaluation import event_polynomials, log_density
 from gridless.model.model import Model
 from gridless.templates.arrays import Array
 
@@ -88,9 +87,9 @@ def best_values(model: Model, draws: Draws, numbers: range) -> Array:
 
 def _likelihoods(model: Model, draws: Draws, numbers: range) -> Iterator[Array]:
     """Likelihoods of pseudo-experiments, as Chebyshev coefficients."""
-    vectors, matrix = _event_vectors(model, draws.x)
+    vectors, matrix, offset = model.event_vectors(draws.x)
     if draws.weights is not None:
-        # The last entry of the vector is the weight: its sum multiplies log q.
+        # The last entry of the vector is the weight: its sum multiplies what every event subtracts.
         w = torch.as_tensor(draws.weights)[:, None]
         vectors = torch.cat([w * vectors, w], dim=1)
     # Without their mean the vectors have small sums, for which float32 is exact enough.
@@ -100,7 +99,7 @@ def _likelihoods(model: Model, draws: Draws, numbers: range) -> Iterator[Array]:
         total = (sums.double() + sizes[:, None] * mean).numpy()
         curves = -np.tensordot(total[:, : len(matrix)], matrix, 1)
         weight = sizes.numpy() if draws.weights is None else total[:, -1]
-        yield chebyshev.add(curves, np.multiply.outer(weight, model.log_q))
+        yield chebyshev.add(curves, np.multiply.outer(weight, offset))
 
 
 def draw(vectors: Tensor, draws: Draws, numbers: range) -> Iterator[tuple[Tensor, Tensor]]:
@@ -159,18 +158,3 @@ def _drawer(pool: int, draws: Draws) -> Callable[[int, range], Any]:
         return np.searchsorted(share, random.random(events), side="right").clip(max=pool - 1)
 
     return lambda batch, rows: np.stack([draw_one(batch * BATCH + row) for row in rows])
-
-
-def _event_vectors(model: Model, table: Array) -> tuple[Tensor, Array]:
-    """A vector for each event (events, size), and the matrix that makes Chebyshev coefficients of
-    sums of vectors."""
-    network = model.network
-    basis = network.polynomial()
-    if basis is not None:
-        rows = [c for _, c in event_polynomials(network, table)]
-        return torch.cat(rows), np.array([basis.chebyshev(unit) for unit in np.eye(basis.outputs)])
-    sizes = model.likelihood_of(table, None).coefficients.shape
-    t = chebyshev.box_points(sizes)
-    rows = [log_p for _, log_p in log_density(network, table, t, factor=False)]
-    units = np.eye(len(t)).reshape(-1, *sizes)
-    return torch.cat(rows), np.array([chebyshev.coefficients(unit) for unit in units])
