@@ -12,7 +12,7 @@ import numpy as np
 
 from gridless.likelihood import printing
 from gridless.likelihood.by_name import ByName
-from gridless.likelihood.typeset import label_html
+from gridless.likelihood.labels import label_html
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array
 from gridless.templates.query import used_of
