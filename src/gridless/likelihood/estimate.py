@@ -12,7 +12,7 @@ import numpy as np
 
 from gridless.likelihood import printing
 from gridless.likelihood.by_name import ByName
-from gridless.likelihood.typeset import label_html
+from gridless.likelihood.labels import label_html
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array
 from gridless.templates.query import used_of
@@ -345,7 +345,7 @@ class Estimate(ByName[ParameterEstimate]):
         """`5,000 events, p-value 0.42, correlation (a, b) -0.80`."""
         parts = [used_of(self.events, self.offered)]
         if self.p_value is not None:
-            parts.append(f"p-value {self.p_value:.2g}")
+            parts.append(f"p-value {printing.probability(self.p_value).removeprefix('= ')}")
         matrix = self.correlation
         for i, first in enumerate(self.parameters):
             for j, second in enumerate(self.parameters):

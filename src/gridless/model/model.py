@@ -308,7 +308,8 @@ class Model:
         events = as_events(x, weights, self.observables)
         if isinstance(x, Sample):
             if not x.query.within(self.query):
-                self._not_selected(f"the sample was read with {x.query.selection!r}")
+                other = "no selection" if x.query.selection is None else repr(x.query.selection)
+                self._not_selected(f"the sample was read with {other}")
         elif self.query.selection is not None:
             self._not_selected("an array has no columns for it")
         return events
