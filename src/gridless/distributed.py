@@ -118,11 +118,19 @@ def least(value: int) -> int:
     if _group is None:
         return value
     import torch
+
+    return int(lowest(torch.tensor([value])))
+
+
+def lowest(values: "Tensor") -> "Tensor":
+    """The smallest of the ranks' values, number by number."""
+    if _group is None:
+        return values
     import torch.distributed as dist
 
-    values = torch.tensor([value])
-    dist.all_reduce(values, dist.ReduceOp.MIN, group=_group)
-    return int(values)
+    found = values.detach().clone()
+    dist.all_reduce(found, dist.ReduceOp.MIN, group=_group)
+    return found
 
 
 def of_first(values: Values) -> Values:

@@ -22,6 +22,7 @@ from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 from gridless.templates.summary import files_of_all_ranks, summarise
 from gridless.templates.templates import Templates
+from gridless.training.calibration import calibrate_network
 from gridless.training.checkpoint import Checkpoint, checkpoint_path, fingerprint
 from gridless.training.events import Events, split_events
 from gridless.training.objectives import Objective, find_objective
@@ -36,6 +37,8 @@ MIN_DEFAULT_EPOCHS = 5
 DEFAULT_BATCHES = 50
 MIN_DEFAULT_BATCH = 256
 MAX_DEFAULT_BATCH = 8192
+# Bootstrap replicas of a model without calibration.
+DEFAULT_REPLICAS = 32
 # Share of the events that a single network keeps out by default.
 DEFAULT_VALIDATION = 0.1
 
@@ -57,7 +60,8 @@ def fit(
     batch: int | None = None,
     rate: float = 0.03,
     ridge: float = 10.0,
-    replicas: int = 32,
+    replicas: int | None = None,
+    calibrate: bool = True,
     seed: int = 0,
     device: str = "cpu",
     checkpoint: str | Path | None = None,
@@ -101,9 +105,12 @@ def fit(
         Highest learning rate.
     ridge : float
         Inverse square of the width of a normal prior on the weights of the layers.
-    replicas : int
-        Bootstrap replicas of the templates that give the uncertainty from finite simulation; 0 for
-        none.
+    replicas : int, optional
+        Without calibration: bootstrap replicas of the templates that give the uncertainty from
+        finite simulation; 32 by default, 0 for none.
+    calibrate : bool
+        Make likelihoods of what the templates themselves say of the network's outputs: valid
+        whatever it learnt. If not, the network's density is taken at its word.
     seed : int
         Fixes everything random.
     device : str
@@ -156,18 +163,21 @@ def fit(
 
     q = implied_prior(net, split.unseen, templates.grid)
     shape = q.log_q.shape
-    copies = None
-    if options.replicas:
+    copies = calibration = None
+    if options.calibrate:
+        calibration = calibrate_network(net, templates, split.fold)
+    elif options.replicas != 0:
         unseen = split.held_out if net.members > 1 else None
-        copies = replicate(trainer, unseen, options.replicas, shape)
-    cells = make_cells(net, templates.x, templates.template, weights, shape)
+        copies = replicate(trainer, unseen, options.replicas or DEFAULT_REPLICAS, shape)
+    grid = templates.grid
+    cells = make_cells(net, templates.x, templates.template, weights, grid.unit, shape)
     # In units of log likelihood, over the held-out events: 0 means that nothing was learnt.
     gain = float(-(trainer.mean_cost(split.held_out) * split.held_out.effective).sum())
     record = TrainingRecord(tuple(history), gain, schedule.epochs, schedule.batch, share)
     summary = summarise(templates, options.components, target)
     return Model(
         net, templates.grid, templates.query, options, record, q, copies, cells, summary,
-        files_of_all_ranks(templates.files),
+        files_of_all_ranks(templates.files), calibration,
     )  # fmt: skip
 
 

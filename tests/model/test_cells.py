@@ -18,7 +18,7 @@ def names(estimate):
 def good():
     """A model good enough for its p-values to mean something."""
     toy = TwoObservables()
-    return gl.fit(toy.templates(20_000, seed=1), components=2, seed=1, replicas=0)
+    return gl.fit(toy.templates(20_000, seed=1), seed=1, replicas=0)
 
 
 def test_p_values_are_uniform(good):
@@ -50,7 +50,9 @@ def test_events_from_elsewhere(good):
     estimate = good.likelihood(x).maximum()
     assert "outside_simulation" in names(estimate)
     assert estimate.outside == pytest.approx(0.05, abs=0.005)
-    assert "5." in next(w.text for w in estimate.warnings if w.name == "outside_simulation")
+    texts = [w.text for w in estimate.warnings if w.name == "outside_simulation"]
+    assert texts[0].startswith("100 of 2,000 events lie farther outside of the simulation than")
+    assert "5." in texts[1]
 
 
 def test_a_shape_that_the_templates_do_not_have(good):
@@ -87,10 +89,11 @@ def test_a_network_that_learnt_nothing():
 
 def test_components_that_collapsed():
     """Eight narrow Gaussians for four templates, and a cost that rewards it."""
-    theta = np.repeat(gl.grid((0, 1), 4), 5_000)
+    theta = np.repeat(gl.grid((0, 1), 4), 1_500)
     x = np.random.default_rng(1).normal(theta, 0.3)
-    options = {"objective": "posterior", "prior": "divide", "hidden": (8,), "replicas": 0}
-    model = gl.fit(gl.Templates(x, theta, (0, 1)), gl.Gaussian(floor=0.0), components=8, **options)
+    options = {"objective": "posterior", "hidden": (8,), "epochs": 20, "calibrate": False, "replicas": 0}
+    narrow = {"basis": gl.Gaussian(floor=0.0), "components": 8}
+    model = gl.fit(gl.Templates(x, theta, (0, 1)), **narrow, **options)
     assert "collapsed" in [warning.name for warning in model.warnings]
 
 
@@ -108,3 +111,97 @@ def test_a_good_measurement_has_no_warnings(good):
     estimate = good.likelihood(TwoObservables().sample(0.5, 5_000, seed=9)).maximum()
     assert estimate.warnings == ()
     assert 0 < estimate.p_value < 1
+
+
+@pytest.mark.parametrize("value", [-999.0, 1e6, 1e39, 1e300, -1e308])
+@pytest.mark.parametrize(("events", "absurd"), [(1_000, 1), (1_000, 30), (5_000, 3), (50_000, 10)])
+def test_absurd_events_hardly_move_the_estimate_and_are_named(good, value, events, absurd):
+    x = TwoObservables().sample(0.42, events, seed=7)
+    before = good.likelihood(x).maximum()
+    x[:absurd, 0] = value
+    after = good.likelihood(x).maximum()
+    assert abs(after.value - before.value) < 0.2 * before.error
+    assert after.events == events - absurd
+    text = next(w.text for w in after.warnings if w.name == "outside_simulation")
+    assert f"x1 = {value:g} in row 0" in text
+    assert text.startswith(f"{absurd} of {events:,} events lie farther outside")
+
+
+def test_rows_of_absurd_events_are_counted_through_all_parts(good):
+    x = TwoObservables().sample(0.5, 2_000, seed=7)
+    x[[3, 1500], 1] = -999
+    likelihood = good.likelihood(x[:1000]) + good.likelihood(x[1000:])
+    text = next(w.text for w in likelihood.maximum().warnings if w.name == "outside_simulation")
+    assert "2 of 2,000" in text
+    assert "x2 = -999 in row 3, x2 = -999 in row 1,500;" in text
+
+
+def test_events_of_which_none_is_near_the_simulation_are_refused(good):
+    with pytest.raises(gl.InputError, match="all 2,000 events lie farther outside"):
+        good.likelihood(1000 * TwoObservables().sample(0.5, 2_000, seed=1) + 5_000)
+
+
+def test_inputs_are_held_at_the_ends_of_the_simulation(good):
+    most = TwoObservables().templates(20_000, seed=1).x.max(axis=0)
+    inside, outside = good.posterior(most[None]), good.posterior(most[None] + 1)
+    np.testing.assert_allclose(outside.mean, inside.mean, rtol=1e-5)
+
+
+def test_heavy_tails_are_not_absurd():
+    random = np.random.default_rng(3)
+    theta = np.repeat(gl.grid((0, 1), 5), 4_000)
+    x = theta + random.standard_t(1.5, len(theta))
+    model = gl.fit(gl.Templates(x, theta, (0, 1)), hidden=(4,), epochs=5, replicas=0, seed=1)
+    estimate = model.likelihood(0.4 + random.standard_t(1.5, 100_000)).maximum()
+    assert "outside_simulation" not in names(estimate)
+
+
+def test_observables_far_from_zero():
+    toy = OneObservable()
+    templates, x = toy.templates(2_000, seed=1), toy.sample(0.4, 2_000, seed=2)
+    estimates = []
+    for shift in (0.0, 1e11):
+        moved = gl.Templates(templates.x + shift, templates.theta, (0, 1))
+        model = gl.fit(moved, hidden=(4,), replicas=0, seed=1)
+        estimates.append(model.likelihood(x + shift).maximum())
+    assert estimates[1].value == pytest.approx(estimates[0].value, abs=0.1 * estimates[0].error)
+
+
+@pytest.mark.parametrize("per_template", [500, 3_000])
+def test_goodness_of_fit_at_any_ratio_of_observed_to_simulated_events(per_template):
+    toy, random = TwoObservables(), np.random.default_rng(5)
+    found = {events: [] for events in (50, 1_000, 20_000, 150_000)}
+    for seed in range(6):
+        model = gl.fit(toy.templates(per_template, seed=seed), seed=seed, replicas=0)
+        for events, p_values in found.items():
+            for sample in range(5 if events < 20_000 else 2):
+                x = toy.sample(random.uniform(0.2, 0.8), events, 100 * seed + sample)
+                p_values.append(model.likelihood(x).maximum().p_value)
+    for events, p_values in found.items():
+        assert min(p_values) > 1e-3, events
+        assert np.mean(p_values) > 0.3, events
+
+
+def test_every_event_twice(good):
+    x = TwoObservables().sample(0.5, 2_000, seed=1)
+    assert "repeated_events" not in names(good.likelihood(x).maximum())
+    apart = good.likelihood(x) + good.likelihood(x)
+    for likelihood in (apart, good.likelihood(np.repeat(x, 2, axis=0))):
+        text = next(w.text for w in likelihood.maximum().warnings if w.name == "repeated_events")
+        assert text.startswith("50% of the events")
+
+
+def test_observables_of_few_values_are_no_copies():
+    theta = np.repeat(gl.grid((0, 1), 4), 2_000)
+    random = np.random.default_rng(1)
+    templates = gl.Templates(random.poisson(5 + theta), theta, (0, 1))
+    assert templates.audit()["copies"].met
+    model = gl.fit(templates, hidden=(3,), epochs=3, replicas=0)
+    assert "repeated_events" not in names(model.likelihood(random.poisson(5.4, 5_000)).maximum())
+
+
+def test_a_failed_audit_is_told_with_every_estimate():
+    model = gl.fit(TOY.templates(300, seed=1), hidden=(3,), epochs=2, replicas=0)
+    estimate = model.likelihood(TOY.sample(0.5, 500, seed=1)).maximum()
+    texts = [w.text for w in estimate.warnings if w.name == "audit"]
+    assert any(text.startswith("size: at least 300 effective events") for text in texts)

@@ -145,3 +145,57 @@ def test_several_parameters():
     scattered = toy.templates(8000, seed=1, at=np.random.default_rng(1).random((16, 2)))
     assert not scattered.audit(objective="penalty")["spacing"].met
     assert scattered.audit().ok, str(scattered.audit())
+
+
+def test_copies_of_events():
+    templates = OneObservable().templates(2_000, seed=1)
+    x, theta = (np.concatenate([a, a[:4_000]]) for a in (templates.x, templates.theta))
+    finding = gl.Templates(x, theta, (0, 1)).audit()["copies"]
+    assert not finding.met
+    assert finding.value == pytest.approx(1 / 6, abs=0.02)
+    assert "remove the copies" in finding.text
+
+
+def test_one_file_for_two_templates():
+    x = np.random.default_rng(1).normal(size=(3, 2_000))
+    theta = np.repeat([0.2, 0.4, 0.6, 0.8], 2_000)
+    rows = np.concatenate([x[0], x[1], x[1], x[2]])
+    assert not gl.Templates(rows, theta, (0, 1)).audit()["copies"].met
+    # Weights make several templates of the same events.
+    weights = np.random.default_rng(2).uniform(0.5, 1.5, len(rows))
+    assert gl.Templates(rows, theta, (0, 1), weights=weights).audit()["copies"].met
+
+
+@pytest.mark.parametrize("digits", [1, 2, 4])
+def test_rounded_observables_are_no_copies(digits):
+    templates = OneObservable().templates(2_000, seed=1)
+    assert (
+        gl.Templates(np.round(templates.x, digits), templates.theta, (0, 1)).audit()["copies"].met
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "events", "met"),
+    [
+        (-999.0, 1, False),
+        (-1e4, 20, False),
+        (999.0, 200, False),
+        (-1e4, 1, True),
+        (-1.0, 200, True),
+    ],
+)
+def test_marks_of_missing_values(value, events, met):
+    templates = OneObservable().templates(2_000, seed=1)
+    x = templates.x.copy()
+    x[:events] = value
+    finding = gl.Templates(x, templates.theta, (0, 1)).audit()["sentinels"]
+    assert finding.met is met
+    if not met:
+        assert f"x = {value:g} in {events} event(s)" in finding.text
+
+
+def test_categories_are_no_marks():
+    theta = np.repeat(gl.grid((0, 1), 4), 2_000)
+    random = np.random.default_rng(1)
+    for column in (random.choice([0, 1, 100], len(theta)), np.maximum(random.normal(theta), 0.5)):
+        assert gl.Templates(column, theta, (0, 1)).audit()["sentinels"].met

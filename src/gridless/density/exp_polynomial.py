@@ -103,7 +103,7 @@ class ExpPolynomial(PolynomialBasis):
         nodes, log_weights = (v.to(z) for v in self._rule(largest, error))
         at_nodes = self.terms(nodes) @ rows
         if largest.sum() < MAX_EXPONENT:
-            # The mean of the polynomial is 0: its exponential's is neither small nor, here, large.
+            # The polynomial has mean 0, so the integral is at least 1; it is too small to overflow.
             result = torch.log(log_weights.exp() @ at_nodes.exp_())
         else:
             result = torch.logsumexp(at_nodes + log_weights.unsqueeze(-1), dim=-2)

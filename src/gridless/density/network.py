@@ -17,6 +17,8 @@ from gridless.registry import NETWORKS
 Factory = Callable[[int, int], nn.Module]
 # The least bend that counts as one: asinh(b y) / b loses its digits below.
 MIN_BEND = 1e-6
+# Standardised: where inputs end if nobody knows what was simulated, as in files of version 0.1.
+UNLIMITED = 1e30
 
 
 def outputs_needed(basis: Basis, components: int) -> int:
@@ -56,8 +58,11 @@ class Network(nn.Module):
     """
 
     mean: Tensor
+    mean_rest: Tensor
     scale: Tensor
     bend: Tensor
+    low: Tensor
+    high: Tensor
     templates: Tensor | None
     log_share: Tensor | None
 
@@ -76,8 +81,14 @@ class Network(nn.Module):
         self.components = components
         self._logits = components if components > 1 else 0
         self.register_buffer("mean", torch.zeros(inputs))
+        # What float32 leaves of the mean: observables may be far from 0, and some devices have no
+        # float64.
+        self.register_buffer("mean_rest", torch.zeros(inputs))
         self.register_buffer("scale", torch.ones(inputs))
         self.register_buffer("bend", torch.zeros(inputs))
+        # The least and the largest of every standardised observable in the simulation.
+        self.register_buffer("low", torch.full((inputs,), -UNLIMITED))
+        self.register_buffer("high", torch.full((inputs,), UNLIMITED))
         self.register_buffer("templates", templates)
         if templates is not None and log_share is None:
             log_share = torch.full((len(templates),), -math.log(len(templates)))
@@ -112,16 +123,32 @@ class Network(nn.Module):
         start[self._logits :] = self.basis.start(self.components).reshape(-1)
         self.conditioner.initialise(generator, start)
 
+    def set_inputs(self, mean: Tensor, scale: Tensor, bend: Tensor) -> None:
+        """Set how observables are standardised."""
+        self.mean, self.scale, self.bend = mean.float(), scale.float(), bend.float()
+        self.mean_rest = (mean - self.mean).float()
+
     def standardise(self, x: Tensor) -> Tensor:
-        """(x - mean) / scale, with heavy tails bent in: what `forward` takes.
+        """Observables in units of their spread, held at the ends of what was simulated: what
+        `forward` takes. Nothing was learnt beyond, where an event must not count for more."""
+        return self.unlimited(x).clamp(self.low, self.high)
+
+    def unlimited(self, x: Tensor) -> Tensor:
+        """(x - mean) / scale, with heavy tails bent in.
 
         y = asinh(b (x - mean) / scale) / b for an observable with b > 0.
         """
-        y = (x - self.mean) / self.scale
+        y = (x - self.mean - self.mean_rest) / self.scale
         if not bool(self.bend.any()):
             return y
         b = self.bend.clamp(min=MIN_BEND)
         return torch.where(self.bend > 0, torch.asinh(b * y) / b, y)
+
+    def far(self, x: Tensor) -> Tensor:
+        """Which observables (events, observables) lie farther outside of the simulation than it is
+        wide. One that is constant in the simulation never does: held, it cannot count."""
+        y, width = self.unlimited(x), self.high - self.low
+        return ((y < self.low - width) | (y > self.high + width)) & (width > 0)
 
     def member(self, number: int) -> "Network":
         """One of the members as a network of its own."""

@@ -2,19 +2,26 @@
 
 The templates' events, in units of the network's inputs, are gathered in cells around some forty
 centres. That answers two questions about observed events: how many lie farther from every centre
-than the simulation does, and whether the cells are filled as the simulation, weighted to the
-estimate, fills them. Making and filling cells needs the network: see `gridless.model.cells`.
+than the simulation does, and whether the cells are filled as the simulation at the estimate fills
+them. Making and filling cells needs the network: see `gridless.model.cells`.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc
 
 from gridless.likelihood import chebyshev
 from gridless.templates.arrays import Array
+from gridless.templates.copies import MAX_COPIES, Keys
 
 LEAST_SHARE = 1e-12  # of a cell: the polynomial of a share may fall below 0
+LEAST_EVENTS = 10.0  # expected in a cell: of fewer chi2 has longer tails
+LEAST_SIMULATED = 40.0  # events behind the share of a cell: it is divided by, and is to be known
+UNSEEN_COPIES = 3.0  # that a simulation without copies may have expected
+BEYOND_CHANCE = 5.0  # times as many copies as chance has are none
+FAR_SHOWN = 5  # events far outside that are named
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,48 +31,98 @@ class Cells:
     `centres` (cells, observables) are in units of the network's inputs. Events with a larger
     squared distance than `reach` from every centre are outside. `share` (cells, ...) are Chebyshev
     coefficients of the share of events in each cell, `effective` those of the log of the number of
-    simulated events that it was taken from.
+    simulated events that it was taken from, `variance` (cells, ...) those of the relative variance
+    of each share; files of before it was kept have none.
     """
 
     centres: Array
     reach: float
     share: Array
     effective: Array
+    variance: Array | None = None
 
     def restrict(self, axis: int, t: float) -> "Cells":
         """The same with one parameter held at t."""
+        variance = self.variance
         return replace(
             self,
             share=chebyshev.restrict(self.share, axis + 1, t),
             effective=chebyshev.restrict(self.effective, axis, t),
+            variance=None if variance is None else chebyshev.restrict(variance, axis + 1, t),
         )
+
+    def shares(self, t: Array) -> Array:
+        """The share of each cell at t; they sum to 1."""
+        share = _at(self.share, t).clip(min=LEAST_SHARE)
+        return np.asarray(share / share.sum())
+
+    def variances(self, t: Array, share: Array) -> Array:
+        """The relative variance of each share at t from the statistics of the simulation."""
+        if self.variance is None:
+            return np.asarray(1 / (share * np.exp(float(chebyshev.evaluate(self.effective, t)))))
+        return _at(self.variance, t).clip(min=0)
+
+    def slopes(self, t: Array) -> Array:
+        """d share / dt at t, (cells, parameters)."""
+        axes = range(1, len(t) + 1)
+        return np.stack([_at(chebyshev.derivative(self.share, axis), t) for axis in axes], axis=1)
+
+
+class FarEvent(NamedTuple):
+    """An event that lies farther outside of the simulation than it is wide."""
+
+    row: int
+    observable: str
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.observable} = {self.value:g} in row {self.row:,}"
 
 
 @dataclass(frozen=True, eq=False)
 class Filling:
     """Observed events in cells: `content` is their weight in each, `squares` the sum of squared
-    weights, `outside` how many lie outside of the simulation, `events` how many were looked at."""
+    weights, `outside` how many lie outside of the simulation, `events` how many were looked at.
+
+    Of all `rows`, `far` are so far outside that they are left out, of which some are `named`.
+    `keys` tell how many are exact copies of others.
+    """
 
     content: Array
     squares: float
     outside: int
     events: int
+    rows: int
+    keys: Keys
+    far: int = 0
+    named: tuple[FarEvent, ...] = ()
 
     def __add__(self, other: "Filling") -> "Filling":
+        # Rows are counted through all parts.
+        more = tuple(event._replace(row=event.row + self.rows) for event in other.named)
         return Filling(
             self.content + other.content,
             self.squares + other.squares,
             self.outside + other.outside,
             self.events + other.events,
+            self.rows + other.rows,
+            self.keys + other.keys,
+            self.far + other.far,
+            (*self.named, *more)[:FAR_SHOWN],
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """The cells of a model with the observed events in them."""
+    """The cells of a model with the observed events in them.
+
+    `copies` is the share of exact copies in the simulation, if known: observables of few values
+    have some by chance.
+    """
 
     cells: Cells
     filling: Filling
+    copies: float | None = None
 
     def __add__(self, other: "Agreement") -> "Agreement":
         """The same for more events of the same model."""
@@ -75,27 +132,80 @@ class Agreement:
         """The same with one parameter held at t."""
         return replace(self, cells=self.cells.restrict(axis, t))
 
-    @property
-    def dof(self) -> int:
-        """Degrees of freedom before any parameter is fitted: cells less one for the total."""
-        return len(self.cells.share) - 1
+    def copied(self, t: Array) -> float:
+        """The share of the events that are copies of others, if that is no chance, and else 0.
 
-    def chi2(self, t: Array) -> float:
-        """How far the filling is from that of the simulation at t.
-
-        chi2 = sum_c (n_c - N s_c)^2 / N s_c (v + N / M), n_c the weight in cell c and N its sum,
-        s_c the simulation's share, v the mean of w^2 over that of w, M the effective number of
-        simulated events.
+        By chance it grows with the number of events; what the simulation has, or may have without
+        showing it, is scaled to that of the observed ones.
         """
-        share = np.array([float(chebyshev.evaluate(c, t)) for c in self.cells.share])
-        share = share.clip(min=LEAST_SHARE)
-        content = self.filling.content
-        total = content.sum()
+        if self.copies is None:
+            return 0.0
         simulated = np.exp(float(chebyshev.evaluate(self.cells.effective, t)))
-        factor = self.filling.squares / total + total / simulated
-        return float(((content - total * share) ** 2 / (total * share * factor)).sum())
+        usual = (self.copies + UNSEEN_COPIES / simulated) * max(1, self.filling.rows / simulated)
+        share = self.filling.keys.share
+        return share if share > MAX_COPIES + BEYOND_CHANCE * usual else 0.0
+
+    def chi2(self, t: Array) -> tuple[float, int]:
+        """How far the filling is from that of the simulation near t, and the degrees of freedom.
+
+        chi2 = min over a, b of sum_c (n_c - a s_c - b . ds_c/dt)^2 / (v N s_c + N^2 s_c^2 u_c),
+
+        n_c the weight in cell c, N its sum, s_c the simulation's share, v the mean of w^2 over that
+        of w, u_c the relative variance of s_c from the statistics of the simulation. The number of
+        events and the parameters are free and take one degree of freedom each: an estimate from all
+        of the events, moved by the simulation, is not where the cells alone would have it. Cells
+        are joined until each expects enough events, observed and simulated.
+        """
+        share = self.cells.shares(t)
+        filling = self.filling
+        total = filling.content.sum()
+        if not total > 0:
+            return 0.0, 0  # weights of either sign that cancel fill nothing
+        spread = filling.squares / total
+        relative = self.cells.variances(t, share)
+        # Worth of a cell in events that are asked for; a weight of v counts as one event.
+        simulated = 1 / relative.clip(min=LEAST_SHARE)
+        worth = np.minimum(total * share / spread / LEAST_EVENTS, simulated / LEAST_SIMULATED)
+        join = _joined(worth, self.cells.centres)
+        variance = join @ (spread * total * share + total**2 * share**2 * relative)
+        free = join @ np.column_stack([share, self.cells.slopes(t)])
+        residual = (join @ (filling.content - total * share)) / np.sqrt(variance)
+        directions = free / np.sqrt(variance)[:, None]
+        moves, _, rank, _ = np.linalg.lstsq(directions, residual)
+        left = residual - directions @ moves
+        return float(left @ left), max(len(residual) - int(rank), 0)
+
+
+def _at(c: Array, t: Array) -> Array:
+    """Each of the series c (cells, ...) at the point t."""
+    for value in t:
+        c = chebyshev.restrict(c, 1, float(value))
+    return c
+
+
+def _joined(worth: Array, centres: Array) -> Array:
+    """Which cells (columns) to take together (rows) so that each is worth enough: those that are
+    not join their neighbours along the axis on which the centres spread most."""
+    along = centres[:, int(centres.var(axis=0).argmax())]
+    groups: list[list[int]] = [[int(cell)] for cell in np.flatnonzero(worth >= 1)]
+    group: list[int] = []
+    for cell in np.argsort(along):
+        if worth[cell] < 1:
+            group.append(int(cell))
+        if worth[group].sum() >= 1:
+            groups.append(group)
+            group = []
+    if group and groups:
+        # What is left over joins the smallest.
+        min(groups, key=lambda cells: float(worth[cells].sum())).extend(group)
+    elif group:
+        groups.append(group)
+    join = np.zeros((len(groups), len(worth)))
+    for row, cells in enumerate(groups):
+        join[row, cells] = 1
+    return join
 
 
 def p_value(chi2: float, dof: int) -> float:
-    """The probability of a chi2 at least as large."""
-    return float(chdtrc(max(dof, 1), chi2))
+    """The probability of a chi2 at least as large; 1 where nothing is left to compare."""
+    return float(chdtrc(dof, chi2)) if dof > 0 else 1.0

@@ -1,16 +1,17 @@
 """The estimate: the best theta with its interval, its budget, and whether to trust it."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from gridless.errors import InputError
 from gridless.likelihood import printing
+from gridless.likelihood.by_name import ByName
 from gridless.likelihood.typeset import label_html
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array
@@ -18,6 +19,7 @@ from gridless.templates.query import used_of
 
 STAT = "stat"
 SIMULATION = "simulation"
+MODEL = "model"
 SIDES = ("low", "high")
 COLUMNS = ("parameter", "value", "sources", "interval")  # of a table of estimates
 
@@ -36,7 +38,8 @@ class ParameterEstimate:
         (low, high) of the 68 percent interval of the likelihood, constraints included, without the
         uncertainty from simulation.
     budget : mapping from str to float
-        Where the uncertainty comes from: "stat", "simulation", each constraint.
+        Where the uncertainty comes from: "stat", "simulation" (the statistics of the templates),
+        "model" (what they leave open between them), each constraint.
     bounds : tuple of float
         (low, high) between which the parameter lies.
     at_bound : bool
@@ -76,8 +79,9 @@ class ParameterEstimate:
 
     @property
     def systematic(self) -> float:
-        """Everything in the budget but "stat" and "simulation", in quadrature."""
-        return math.hypot(*(e for n, e in self.budget.items() if n not in (STAT, SIMULATION)))
+        """Everything in the budget but "stat", "simulation" and "model", in quadrature."""
+        method = (STAT, SIMULATION, MODEL)
+        return math.hypot(*(e for n, e in self.budget.items() if n not in method))
 
     @property
     def sides(self) -> tuple[float, float]:
@@ -170,7 +174,7 @@ class ParameterEstimate:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(ByName[ParameterEstimate]):
     """The most likely values of the parameters, with intervals, budget and warnings.
 
     `estimate["mtop"]` is the estimate of one parameter. Where there is only one, `value`, `error`,
@@ -221,34 +225,21 @@ class Estimate:
     outside: float | None = None
     warnings: tuple[EstimateWarning, ...] = ()
     offered: int | None = None
-    _by_name: Mapping[str, ParameterEstimate] = field(init=False, repr=False)
+    kind: ClassVar[str] = "estimate"
 
     def __post_init__(self) -> None:
         frozen = {name: read_only(matrix) for name, matrix in self.covariances.items()}
         object.__setattr__(self, "covariances", MappingProxyType(frozen))
-        object.__setattr__(self, "_by_name", {one.name: one for one in self.results})
 
     def __reduce__(self) -> Any:
         # A read-only view of a dict cannot be pickled.
         rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings, self.offered)
         return type(self), (self.results, dict(self.covariances), *rest)
 
-    def __getitem__(self, parameter: str) -> ParameterEstimate:
-        if parameter not in self._by_name:
-            known = ", ".join(self.parameters)
-            raise InputError(f"there is no parameter {parameter!r}; there is {known}")
-        return self._by_name[parameter]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.parameters)
-
-    def __len__(self) -> int:
-        return len(self.results)
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters."""
-        return tuple(one.name for one in self.results)
+    @cached_property
+    def by_name(self) -> Mapping[str, ParameterEstimate]:
+        """The estimate of each parameter."""
+        return MappingProxyType({one.name: one for one in self.results})
 
     @property
     def budget(self) -> dict[str, dict[str, float]]:
@@ -279,32 +270,32 @@ class Estimate:
     @property
     def value(self) -> float:
         """The best value of the only parameter."""
-        return self._only("value").value
+        return self.only("value").value
 
     @property
     def error(self) -> float:
         """The total uncertainty of the only parameter."""
-        return self._only("error").error
+        return self.only("error").error
 
     @property
     def interval(self) -> tuple[float, float]:
         """(low, high) of the only parameter, with every uncertainty."""
-        return self._only("interval").interval
+        return self.only("interval").interval
 
     @property
     def stat(self) -> float:
         """The statistical uncertainty of the only parameter."""
-        return self._only("stat").stat
+        return self.only("stat").stat
 
     @property
     def simulation(self) -> float | None:
         """The uncertainty of the only parameter from the finite number of simulated events."""
-        return self._only("simulation").simulation
+        return self.only("simulation").simulation
 
     @property
     def bounds(self) -> tuple[float, float]:
         """(low, high) between which the only parameter lies."""
-        return self._only("bounds").bounds
+        return self.only("bounds").bounds
 
     @property
     def valid(self) -> bool:
@@ -361,12 +352,6 @@ class Estimate:
                 if i < j and np.isfinite(matrix[i, j]):
                     parts.append(f"correlation ({first}, {second}) {matrix[i, j]:.2f}")
         return ", ".join(parts)
-
-    def _only(self, what: str) -> ParameterEstimate:
-        if len(self.results) > 1:
-            examples = " or ".join(f"estimate[{name!r}].{what}" for name in self.parameters)
-            raise InputError(f"{what}: the estimate has several parameters; say which: {examples}")
-        return self.results[0]
 
 
 def read_only(values: Any) -> Array:

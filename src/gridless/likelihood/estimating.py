@@ -174,12 +174,11 @@ def _p_values(likelihood: "Likelihood", best: Array) -> tuple[dict[str, float], 
     each, chi2, dof = {}, 0.0, 0
     for label, channel in zip(_labels(likelihood), likelihood.channels, strict=True):
         if channel.agreement is not None:
-            found = channel.agreement.chi2(Place(channel, likelihood.grid).own(best))
-            # The fitted parameters take away one degree of freedom each, nearly.
-            each[label] = p_value(found, channel.agreement.dof - len(channel.parameters))
+            found, free = channel.agreement.chi2(Place(channel, likelihood.grid).own(best))
+            each[label] = p_value(found, free)
             chi2 += found
-            dof += channel.agreement.dof
-    return each, p_value(chi2, dof - len(best)) if each else None
+            dof += free
+    return each, p_value(chi2, dof) if each else None
 
 
 def _warnings(
@@ -203,8 +202,11 @@ def _warnings(
         own += channel.warnings
         if channel.agreement is not None:
             filling = channel.agreement.filling
+            own += warnings.far_warnings(filling.far, filling.rows, filling.named)
             own += warnings.outside_warnings(filling.outside, filling.events)
             own += warnings.fit_warnings(p_values[label])
+            place = Place(channel, likelihood.grid)
+            own += warnings.copy_warnings(channel.agreement.copied(place.own(best)))
         each += [w._replace(text=f"{label}: {w.text}") if several else w for w in own]
     found += each
     if together is not None and not any(w.name == "bad_fit" for w in each):

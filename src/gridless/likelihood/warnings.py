@@ -9,6 +9,8 @@ from typing import NamedTuple
 from scipy.special import pdtrc
 
 from gridless.templates.arrays import Array
+from gridless.templates.audit import Audit
+from gridless.templates.copies import MAX_COPIES
 from gridless.templates.grid import Grid
 
 SMALL_P_VALUE = 1e-3  # below this a test says that data and simulation differ
@@ -19,6 +21,8 @@ TEMPLATE_MARGIN = 0.51  # gaps beyond the outermost template; the paper's grid h
 PRIOR_SHIFT = 0.3  # errors by which an implied prior may move an estimate
 LARGE_LOG_Q = 0.5  # units of log likelihood: a correction this large is not exact
 COLLAPSED_LOG_Q = 0.1  # units of log likelihood between templates and halfway between them
+SCORE_CHECK_P_VALUE = 1e-3  # of the means of all templates together
+LEAST_INFORMATION = 25.0  # in chi2: a slope that is known to a fifth of itself
 LEAST_GAIN = 3.0  # units of log likelihood on held-out events
 
 
@@ -81,9 +85,21 @@ WARNINGS = (
     ),
     Rule(
         "no_information",
-        f"the held-out events gain less than {LEAST_GAIN:g} units of log likelihood",
+        f"the means of the templates differ by less than {LEAST_INFORMATION:g} in chi2; without "
+        f"calibration, the held-out events gain less than {LEAST_GAIN:g} units of log likelihood",
         "the observables say nothing about the parameters, or training failed: add observables, "
         "widen the range, or train longer",
+    ),
+    Rule(
+        "template_check",
+        "the events of a template do not fit the other templates (p < 0.0001 over their number)",
+        "look for a wrong file, label or weight of the template that is named",
+    ),
+    Rule(
+        "score_check",
+        "the means of the templates do not lie on a smooth curve "
+        f"(p < {SCORE_CHECK_P_VALUE:g}); what is left is in the uncertainty from simulation",
+        "look at `model.check`; simulate more values between the templates; look for wrong files",
     ),
     Rule(
         "collapsed",
@@ -101,14 +117,27 @@ WARNINGS = (
     Rule(
         "outside_simulation",
         f"more events than chance allows (p < {SMALL_P_VALUE:g}) lie farther from the simulation "
-        f"than {1 - OUTSIDE_SHARE:.1%} of the widest template",
-        "compare the distributions of data and templates; cut, or simulate what is missing",
+        f"than {1 - OUTSIDE_SHARE:.1%} of the widest template; or any lies farther outside than "
+        "the simulation is wide",
+        "compare the distributions of data and templates; cut, or simulate what is missing; look "
+        "at the events that are named: such ones count 0",
     ),
     Rule(
         "bad_fit",
         "the events do not fill the space of the observables as the simulation at the estimate "
         f"does (p < {SMALL_P_VALUE:g}), in a channel or in all together",
         "the model does not describe the data; do not use the estimate before it does",
+    ),
+    Rule(
+        "repeated_events",
+        f"over {MAX_COPIES:.0%} of the events are exact copies of others, and more than chance "
+        "would have it",
+        "give every event once: copies make errors too small",
+    ),
+    Rule(
+        "audit",
+        "the templates do not meet a demand of the audit",
+        "what its text says; see `gridless audit`",
     ),
     Rule(
         "no_simulation_error",
@@ -161,6 +190,18 @@ def extrapolation_warnings(values: Array, grid: Grid) -> list[EstimateWarning]:
     return found
 
 
+def far_warnings(far: int, rows: int, named: Sequence[object]) -> list[EstimateWarning]:
+    """outside_simulation: `far` of so many rows are left out, some of which are named."""
+    if not far:
+        return []
+    some = ", ".join(map(str, named)) + (", ..." if far > len(named) else "")
+    text = (
+        f"{far:,} of {rows:,} events lie farther outside of the simulation than it is wide and "
+        f"are left out: {some}; look for missing values and wrong units"
+    )
+    return [EstimateWarning("outside_simulation", text)]
+
+
 def outside_warnings(outside: int, events: int) -> list[EstimateWarning]:
     """outside_simulation: `outside` of so many events lie outside of the simulation."""
     expected = max(OUTSIDE_SHARE * events, 1e-9)
@@ -185,6 +226,20 @@ def fit_warnings(p_value: float) -> list[EstimateWarning]:
     return [EstimateWarning("bad_fit", text)]
 
 
+def copy_warnings(share: float) -> list[EstimateWarning]:
+    """repeated_events: that share of the events are copies of others."""
+    if not share:
+        return []
+    text = f"{share:.0%} of the events are exact copies of others, which makes errors too small"
+    return [EstimateWarning("repeated_events", text)]
+
+
+def audit_warnings(audit: Audit) -> list[EstimateWarning]:
+    """audit: demands on the templates that they do not meet."""
+    failed = [finding for finding in audit.findings if not finding.met]
+    return [EstimateWarning("audit", f"{one.demand}: {one.text}") for one in failed]
+
+
 def prior_warnings(names: Sequence[str], shifts: Array) -> list[EstimateWarning]:
     """implied_prior of prior="flat": q moves the parameters by `shifts` errors."""
     if not shifts.max() > PRIOR_SHIFT:
@@ -203,6 +258,40 @@ def source_warnings(source: str, without: Sequence[str]) -> list[EstimateWarning
         return []
     text = f"{', '.join(without)}: no uncertainty from {source}, which the error therefore lacks"
     return [EstimateWarning("no_simulation_error", text)]
+
+
+def check_warnings(
+    p_value: float, suspects: Sequence[str], information: float
+) -> tuple[EstimateWarning, ...]:
+    """template_check, score_check, no_information: what the templates say against a calibration.
+
+    Parameters
+    ----------
+    p_value : float
+        That the means of the templates lie on the curve through them.
+    suspects : sequence of str
+        Templates that are not like the others.
+    information : float
+        How much worse a constant describes the means, in chi2.
+    """
+    found = []
+    if suspects:
+        text = f"the events of {' and of '.join(suspects[:3])} do not fit the other templates"
+        found.append(EstimateWarning("template_check", f"{text}: wrong file, label or weight?"))
+    if p_value < SCORE_CHECK_P_VALUE:
+        text = (
+            f"the means of the templates do not lie on a smooth curve (p = {p_value:.2g}); the "
+            "uncertainty from simulation is scaled up by it"
+        )
+        found.append(EstimateWarning("score_check", text))
+    if information < LEAST_INFORMATION:
+        text = (
+            "the templates can hardly be told apart (a constant is worse by "
+            f"{information:.1f} in chi2, below {LEAST_INFORMATION:g}); add observables, simulate "
+            "more, or widen the range"
+        )
+        found.append(EstimateWarning("no_information", text))
+    return tuple(found)
 
 
 def model_warnings(

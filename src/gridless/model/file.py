@@ -6,12 +6,20 @@ from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gridless.calibration.calibration import Calibration, from_arrays
 from gridless.density.basis import Basis
 from gridless.density.conditioner import Conditioner
-from gridless.density.network import Factory, Network, make_conditioner, outputs_needed
+from gridless.density.network import (
+    UNLIMITED,
+    Factory,
+    Network,
+    make_conditioner,
+    outputs_needed,
+)
 from gridless.errors import InputError
 from gridless.files.write import write_whole
 from gridless.likelihood.agreement import Cells
@@ -69,8 +77,12 @@ def model_bytes(model: Model) -> bytes:
         state = model.replicas.network.state_dict()
         arrays |= {f"replicas.network.{name}": value for name, value in state.items()}
         arrays["replicas.log_q"] = torch.as_tensor(model.replicas.log_q)
+    if model.calibration is not None:
+        made = model.calibration.arrays()
+        arrays |= {f"calibration.{k}": torch.as_tensor(v) for k, v in made.items()}
     if model.cells is not None:
-        arrays |= {f"cells.{k}": torch.as_tensor(v) for k, v in asdict(model.cells).items()}
+        cells = {k: v for k, v in asdict(model.cells).items() if v is not None}
+        arrays |= {f"cells.{k}": torch.as_tensor(v) for k, v in cells.items()}
     return pack(arrays, _KEY, header.model_dump())
 
 
@@ -152,7 +164,10 @@ def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | n
         centres = take(arrays, "cells.centres", None, len(header.query.observables))
         share = take(arrays, "cells.share", len(centres), *curve(width))
         effective = take(arrays, "cells.effective", *curve(width))
-        cells = Cells(centres, float(take(arrays, "cells.reach")), share, effective)
+        variance = None
+        if "cells.variance" in arrays:
+            variance = take(arrays, "cells.variance", len(centres), *curve(width))
+        cells = Cells(centres, float(take(arrays, "cells.reach")), share, effective, variance)
     return Model(
         network,
         grid,
@@ -164,7 +179,20 @@ def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | n
         cells,
         header.summary,
         tuple(header.files),
+        _build_calibration(_under("calibration.", arrays), grid),
     )
+
+
+def _build_calibration(arrays: dict[str, Tensor], grid: Grid) -> Calibration | None:
+    if not arrays:
+        return None
+    found = {name: np.asarray(array.numpy()) for name, array in arrays.items()}
+    calibration = from_arrays(found)
+    try:
+        calibration.check(len(grid), len(grid.parameters))
+    except ValueError as error:
+        raise InputError(f"damaged, {error}; {_CURE}") from error
+    return calibration
 
 
 def _build_grid(header: Header, arrays: dict[str, Tensor]) -> Grid:
@@ -204,12 +232,25 @@ def _build_network(
         f"conditioner.{name}" if name.startswith(("weights.", "biases.")) else name: value
         for name, value in state.items()
     }
+    # Files of before the range of the inputs was kept have none, and a mean in float32.
+    named = _default_inputs(inputs) | named
     for name, array in network.state_dict().items():
         check_shape(name, named[name], *array.shape, kind=array.dtype)
     network.load_state_dict(named, assign=ours)
     if not ((network.scale > 0).all() and (network.bend >= 0).all()):
         raise InputError(f"damaged, a scale of its inputs is not positive; {_CURE}")
+    if not (network.low <= network.high).all():
+        raise InputError(f"damaged, its inputs end before they begin; {_CURE}")
     return network
+
+
+def _default_inputs(inputs: int) -> dict[str, Tensor]:
+    """The range of inputs that has no ends."""
+    return {
+        "mean_rest": torch.zeros(inputs),
+        "low": torch.full((inputs,), -UNLIMITED),
+        "high": torch.full((inputs,), UNLIMITED),
+    }
 
 
 def _under(prefix: str, arrays: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -9,26 +9,38 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
+from gridless.calibration.calibration import Calibration
+from gridless.calibration.check import ScoreCheck, score_check
 from gridless.density.network import Network
 from gridless.distributed import own_threads
 from gridless.errors import GridlessWarning, InputError
 from gridless.files.expressions import names as names_in
 from gridless.files.read import ENTRY, Sample, read
-from gridless.likelihood import chebyshev, printing
-from gridless.likelihood import sources as sources_of
+from gridless.likelihood import printing
 from gridless.likelihood.agreement import Agreement, Cells
 from gridless.likelihood.channel import Channel
-from gridless.likelihood.estimate import SIMULATION
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.warnings import EstimateWarning, model_warnings
-from gridless.model.cells import fill
-from gridless.model.evaluation import log_density, log_likelihood, mixture_of
+from gridless.likelihood.warnings import (
+    EstimateWarning,
+    audit_warnings,
+    check_warnings,
+    model_warnings,
+)
+from gridless.model.cells import far_events, fill
+from gridless.model.channels import (
+    calibrated_channel,
+    calibrated_vectors,
+    learnt_channel,
+    learnt_vectors,
+)
+from gridless.model.evaluation import mixture_of
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.replicas import Replicas
-from gridless.templates.arrays import Array, as_events, as_weights, check_total
+from gridless.templates.arrays import Array, as_events, as_weights, check_total, check_used
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Binned, Histogram, bin_events
 from gridless.templates.query import FileRecord, Query
@@ -40,9 +52,11 @@ class Model:
     """p(theta | x) as learnt from templates, with the implied prior that belongs to it.
 
     `query` says how observables are made of columns, and which events are used. `options` are the
-    arguments of the fit, `record` how the training went. `replicas` carry the uncertainty from
-    finite simulation, `cells` tell whether observed events look like it. `summary` is the audit of
-    the templates with the distributions of their observables, `files` where they came from.
+    arguments of the fit, `record` how the training went. `calibration` makes likelihoods that are
+    valid whatever the network learnt; without it (calibrate=False) `replicas` carry the uncertainty
+    from finite simulation. `cells` tell whether observed events look like it. `summary` is the
+    audit of the templates with the distributions of their observables, `files` where they came
+    from.
 
     Examples
     --------
@@ -66,6 +80,7 @@ class Model:
     cells: Cells | None = None
     summary: Summary | None = None
     files: tuple[FileRecord, ...] = ()
+    calibration: Calibration | None = None
 
     @property
     def observables(self) -> tuple[str, ...]:
@@ -132,6 +147,7 @@ class Model:
         if given is not None:
             check_total(float(given.sum()))
         likelihood = self.likelihood_of(table, given)
+        check_used(likelihood.events, len(table))
         offered = len(x) if hasattr(x, "columns") else getattr(x, "offered", None)
         if offered in (None, len(table)):
             return likelihood
@@ -139,38 +155,65 @@ class Model:
 
     @own_threads()
     def likelihood_of(self, table: Array, weights: Array | None) -> Likelihood:
-        """The likelihood of checked and selected events (events, observables)."""
-        w = np.ones(len(table)) if weights is None else weights
-        c = -log_likelihood(self.network, table, weights)
-        c = chebyshev.add(c, w.sum() * self.log_q)
-        if not np.isfinite(c).all():
+        """The likelihood of checked and selected events (events, observables).
+
+        Observables are held at the ends of what was simulated. Events farther outside than the
+        simulation is wide say nothing about theta: they count 0 and are told of.
+        """
+        far = far_events(self.network, table)
+        absurd = far.any(axis=1)
+        w = np.where(absurd, 0.0, 1.0 if weights is None else weights)
+        used, of_used = table, weights
+        if absurd.any():
+            used, of_used = table[~absurd], None if weights is None else weights[~absurd]
+        if self.calibration is None:
+            channel = self._learnt_channel(used, of_used)
+        else:
+            channel = calibrated_channel(self.network, self.calibration, self.grid, used, of_used)
+        if not np.isfinite(channel.total).all():
             raise InputError(
                 "x: the likelihood of these events is not finite; look for absurd values or "
                 "weights, or fit the model anew"
             )
-        scores = None if weights is None else self._scores(table, w, c.shape)
-        sources = {}
-        if self.replicas is not None:
-            changes = self.replicas.changes(
-                self.network, table, w, self._divided(self.replicas.log_q)
-            )
-            sources[SIMULATION] = sources_of.Replicas(changes)
         agreement = None
         if self.cells is not None:
-            agreement = Agreement(self.cells, fill(self.cells, self.network, table, w))
-        channel = Channel(
-            c,
-            self.grid,
-            len(table),
-            scores=scores,
-            sources=sources,
+            filling = fill(self.cells, self.network, table, w, far, self.observables)
+            copies = None if self.summary is None else self.summary.audit.value_of("copies")
+            agreement = Agreement(self.cells, filling, copies)
+        channel = replace(
+            channel,
             agreement=agreement,
-            undivided=None if self.divided else w.sum() * self.implied_prior.log_q,
             warnings=self.warnings,
             model=self.identity,
-            observed=self._binned(table, weights),
+            observed=self._binned(used, of_used),
         )
         return Likelihood([channel])
+
+    def _learnt_channel(self, table: Array, weights: Array | None) -> Channel:
+        """The likelihood as the network has learnt it."""
+        replicas = self.replicas
+        if replicas is not None:
+            replicas = replace(replicas, log_q=self._divided(replicas.log_q))
+        channel = learnt_channel(self.network, self.grid, self.log_q, replicas, table, weights)
+        if self.divided:
+            return channel
+        total = float(len(table) if weights is None else weights.sum())
+        return replace(channel, undivided=total * self.implied_prior.log_q)
+
+    def event_vectors(self, table: Array) -> tuple[Tensor, Array, Array]:
+        """A vector for each event (events, size), the matrix that makes Chebyshev coefficients of
+        log likelihoods of sums of vectors, and those that every event subtracts."""
+        if self.calibration is not None:
+            made = calibrated_vectors(self.network, self.calibration, table)
+            return *made, self.calibration.offset
+        sizes = self.likelihood_of(table, None).coefficients.shape
+        return *learnt_vectors(self.network, sizes, table), self.log_q
+
+    @cached_property
+    def check(self) -> ScoreCheck | None:
+        """The score check: whether the templates' own events give back their theta; None for a
+        model that was not calibrated."""
+        return None if self.calibration is None else score_check(self.calibration)
 
     def _binned(self, table: Array, weights: Array | None) -> Binned | None:
         """Observed events in the bins of the summary."""
@@ -219,6 +262,8 @@ class Model:
         parts += [v.detach().cpu().numpy() for _, v in sorted(self.network.state_dict().items())]
         if self.replicas is not None:
             parts.append(self.replicas.log_q)
+        if self.calibration is not None:
+            parts += [self.calibration.a, self.calibration.b]
         digest = sha256()
         for part in parts:
             digest.update(np.ascontiguousarray(part).tobytes())
@@ -240,32 +285,17 @@ class Model:
     def warnings(self) -> tuple[EstimateWarning, ...]:
         """Reasons not to trust any estimate with this model."""
         prior, gain = self.implied_prior, self.record.gain
-        return model_warnings(
-            np.inf if gain is None else gain,
-            prior.between_templates(),
-            prior.max_log,
-            divided=self.divided,
-        )
-
-    def _scores(self, x: Array, weights: Array, sizes: tuple[int, ...]) -> Array:
-        """Coefficients of sum_i w_i^2 s_i s_i^T, s_i = d log p(t | x_i) / dt: see `Channel`."""
-        # Squares of slopes need as many points as the likelihood, and no fewer than these.
-        least = chebyshev.SIZES[len(sizes)][0]
-        sizes = tuple(max(size, least) for size in sizes)
-        t = chebyshev.box_points(sizes)
-        log_q = chebyshev.evaluate(self.log_q, t)
-        count = len(sizes)
-        total = np.zeros((count, count, len(t)))
-        for part, log_p in log_density(self.network, x, t, factor=False):
-            values = (log_p.double().numpy() - log_q).reshape(-1, *sizes)
-            slopes = [
-                np.moveaxis(np.tensordot(values, slope, (axis + 1, 1)), -1, axis + 1)
-                for axis, slope in enumerate(chebyshev.differentiation(size) for size in sizes)
-            ]
-            flat = np.stack([s.reshape(len(values), -1) for s in slopes])
-            total += np.einsum("n,anj,bnj->abj", weights[part] ** 2, flat, flat)
-        every = total.reshape(-1, *sizes)
-        return np.array([chebyshev.coefficients(c) for c in every]).reshape(count, count, *sizes)
+        if self.check is not None:
+            names = [self.grid.label(k) for k in self.check.suspects]
+            found = check_warnings(self.check.p_value, names, self.check.information)
+        else:
+            found = model_warnings(
+                np.inf if gain is None else gain,
+                prior.between_templates(),
+                prior.max_log,
+                divided=self.divided,
+            )
+        return found if self.summary is None else (*found, *audit_warnings(self.summary.audit))
 
     def events(self, x: Any, weights: Any = None) -> tuple[Array, Array | None]:
         """Observed events as (events, observables), in the order of the training, and weights.

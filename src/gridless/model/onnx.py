@@ -108,8 +108,10 @@ def _by_hand(network: Network) -> Any:
 
 
 def _standardised(network: Network, constant: Callable[..., str], apply: Callable[..., str]) -> str:
-    """`Network.standardise`: y, or asinh(b y) / b where the bend b is above 0."""
-    shifted = apply("Sub", ["x", constant("mean", network.mean)], "shifted")
+    """`Network.standardise`: y, or asinh(b y) / b where the bend b is above 0, between the ends of
+    what was simulated."""
+    near = apply("Sub", ["x", constant("mean", network.mean)], "near")
+    shifted = apply("Sub", [near, constant("mean_rest", network.mean_rest)], "shifted")
     plain = apply("Div", [shifted, constant("scale", network.scale)], "plain")
     bent = network.bend > 0
     # An observable that is not bent has b = 1 here, and its asinh counts 0 times.
@@ -117,7 +119,9 @@ def _standardised(network: Network, constant: Callable[..., str], apply: Callabl
     arc = apply("Div", [apply("Asinh", [apply("Mul", [plain, b], "bent")], "asinh"), b], "arc")
     kept = apply("Mul", [plain, constant("is_straight", (~bent).float())], "kept")
     curved = apply("Mul", [arc, constant("is_bent", bent.float())], "curved")
-    return apply("Add", [kept, curved], "standard")
+    unlimited = apply("Add", [kept, curved], "unlimited")
+    above = apply("Max", [unlimited, constant("low", network.low)], "above")
+    return apply("Min", [above, constant("high", network.high)], "standard")
 
 
 def _activated(apply: Callable[..., str], activation: str, h: str, layer: int) -> str:
@@ -139,12 +143,13 @@ class _Members(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         network = self.network
-        y = (x - network.mean) / network.scale
+        y = (x - network.mean - network.mean_rest) / network.scale
         # `Network.standardise` with an asinh in operators that the exporter knows.
         b = network.bend.clamp(min=MIN_BEND)
         u = (b * y).abs()
         arc = y.sign() * torch.log(u + torch.sqrt(u * u + 1)) / b
         y = torch.where(network.bend > 0, arc, y)
+        y = torch.minimum(torch.maximum(y, network.low), network.high)
         return torch.stack([member(y) + self.start for member in self.members])
 
 

@@ -81,12 +81,16 @@ class FitOptions(BaseModel):
         le=1e12,
         description="Strength of the prior on the weights of the network.",
     )
-    replicas: int = Field(
-        default=32,
+    replicas: int | None = Field(
+        default=None,
         ge=0,
         le=MAX_REPLICAS,
-        description="Bootstrap replicas of the templates, for the uncertainty from simulation; "
-        "0 for none.",
+        description="Without calibration: bootstrap replicas of the templates, for the uncertainty "
+        "from simulation; by default 32, 0 for none.",
+    )
+    calibrate: bool = Field(
+        default=True,
+        description="Whether likelihoods are calibrated by the templates themselves.",
     )
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="Fixes everything random.")
     device: str = Field(default="cpu", description="Where to train: cpu, cuda or mps.")
@@ -146,7 +150,7 @@ class FitOptions(BaseModel):
 
     @field_validator("replicas")
     @classmethod
-    def _enough(cls, value: int) -> int:
+    def _enough(cls, value: int | None) -> int | None:
         if value == 1:
             raise ValueError("1; give 0 for none, or at least 2")
         return value

@@ -12,7 +12,7 @@ from gridless.files.template_files import read_known
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.model import Model
 from gridless.parallel import run
-from gridless.templates.arrays import check_squares, check_total
+from gridless.templates.arrays import check_squares, check_total, check_used
 from gridless.templates.query import Query
 
 BLOCK_ROWS = 250_000  # rows in memory at once
@@ -78,7 +78,8 @@ def read_likelihood(
         raise InputError(f"{names}: no event passes the selection {query.selection!r}; widen it")
     if weight is not None:
         check_total(sum(total for _, total in found))
-    likelihood = _tree_sum([likelihood for likelihood, _ in found])
+    likelihood = _tree_sum([part for part, _ in found])
+    check_used(likelihood.events, sum(_rows(part) for part, _ in found))
     if query.selection is None:
         return likelihood
     offered = sum(rows for _, _, rows in results)
@@ -137,6 +138,12 @@ def _piece_likelihood(
         likelihood = part if likelihood is None else likelihood + part
         total += len(x) if weights is None else float(weights.sum())
     return likelihood, total, sum(counts)
+
+
+def _rows(likelihood: Likelihood) -> int:
+    """The number of events with those that are left out."""
+    filled = [c.agreement.filling for c in likelihood.channels if c.agreement is not None]
+    return sum(filling.rows for filling in filled)
 
 
 def _tree_sum(parts: list[Likelihood]) -> Likelihood:

@@ -126,8 +126,17 @@ def check_total(total: float) -> None:
         )
 
 
+def check_used(used: int, events: int) -> None:
+    """Refuse observed events none of which the simulation can say anything about."""
+    if not used:
+        raise InputError(
+            f"x: all {events:,} events lie farther outside of the simulation than it is wide; "
+            "check the units and the order of the observables"
+        )
+
+
 def weights_or_ones(weights: Array | None, events: int) -> Array:
-    """The weights of so many events: 1 each where there are none."""
+    """The weights of this number of events: 1 each where there are none."""
     return np.ones(events) if weights is None else weights
 
 
@@ -155,7 +164,7 @@ def effective_size(weights: Array) -> float:
 
 
 def slices(count: int, size: int) -> Iterator[slice]:
-    """Consecutive pieces of `size`, the last one shorter, of so many rows.
+    """Consecutive pieces of `size` rows, the last one shorter.
 
     Examples
     --------

@@ -13,6 +13,8 @@ import numpy as np
 from gridless.distributed import of_first, total
 from gridless.errors import InputError
 from gridless.templates.arrays import Array
+from gridless.templates.event_findings import find_copies, find_sentinels
+from gridless.templates.finding import Finding
 from gridless.templates.grid import Grid
 
 if TYPE_CHECKING:
@@ -30,42 +32,6 @@ MAX_UNEQUAL_GAPS = 1e-3  # relative; more than rounding of template values
 MAX_UNEQUAL_MARGIN = 0.01  # of half a gap
 MAX_UNEQUAL_WEIGHT = 1.01  # largest over smallest total weight of a template
 MAX_SAMPLE = 100_000  # events from which the edges of bins are taken
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One demand on the templates, and whether it is met.
-
-    Attributes
-    ----------
-    demand : str
-        Its name: `size`, `number`, `gap`, `range`, `overlap`, `difference`, `spacing`, `margin` or
-        `weight`.
-    met : bool
-        Whether the templates meet it.
-    value : float
-        The number behind it.
-    text : str
-        What was found, and what to change.
-
-    Examples
-    --------
-    >>> finding = Finding("size", True, 2000.0, "at least 2,000 effective events per template")
-    >>> print(finding)
-    ok     size at least 2,000 effective events per template
-    """
-
-    demand: str
-    met: bool
-    value: float
-    text: str
-
-    def __str__(self) -> str:
-        return self.line(len(self.demand))
-
-    def line(self, width: int) -> str:
-        """The finding in one line, with the demand in a column of that width."""
-        return f"{'ok    ' if self.met else 'CHANGE'} {self.demand:<{width}} {self.text}"
 
 
 @dataclass(frozen=True)
@@ -105,6 +71,11 @@ class Audit:
                 return finding
         known = ", ".join(finding.demand for finding in self.findings)
         raise InputError(f"demand: there is no {demand!r} in this audit; there are {known}")
+
+    def value_of(self, demand: str) -> float | None:
+        """The number behind a demand, if the audit asked for it: those of old models did not."""
+        found = [finding.value for finding in self.findings if finding.demand == demand]
+        return found[0] if found else None
 
     def to_dict(self) -> dict[str, Any]:
         """Title, verdict and findings in what JSON can hold."""
@@ -159,6 +130,7 @@ def audit(templates: "Templates", components: int, objective: str, flat_grid: bo
     shapes = np.stack([_histograms(templates, column) for column in templates.x.T])
     findings += [_overlap(templates, shapes, pairs)]
     findings += [_difference(templates, shapes, p) for p in range(len(grid.parameters))]
+    findings += [find_copies(templates), find_sentinels(templates)]
     title = (
         f"{_events(templates):,} events at {len(grid)} values of {grid.describe()}, "
         f'{len(templates.observables)} observable(s), objective "{objective}"'
@@ -300,7 +272,7 @@ def _number(grid: Grid, components: int) -> Finding:
             f", which can collapse onto them: use at most {max(1, len(grid) // 3)} component(s), "
             f"or at least {3 * components} templates"
         )
-    return Finding("number", met, len(grid), text)
+    return Finding("number", met, float(len(grid)), text)
 
 
 def _overlap(templates: "Templates", shapes: Array, pairs: Pairs) -> Finding:

@@ -122,10 +122,11 @@ def files_of_all_ranks(files: tuple[FileRecord, ...]) -> tuple[FileRecord, ...]:
 def _distribution(templates: Templates, name: str, column: Array) -> Distribution:
     low, high = of_first(np.quantile(column, CENTRAL))
     edges = np.linspace(low, high if high > low else low + 1, BINS + 1)
-    weights = templates.event_weights
-    contents = []
-    for k in range(len(templates.grid)):
-        own = templates.template == k
-        contents.append(np.histogram(column[own], edges, weights=weights[own])[0])
-    shares = total(np.array(contents)) / total(templates.totals())[:, None]
+    # 0 below the first edge; the last bin has its upper edge, and BINS + 1 is above it.
+    bins = np.searchsorted(edges, column, side="right")
+    bins[column == edges[-1]] = BINS
+    count, cell = len(templates.grid), templates.template * (BINS + 2) + bins
+    contents = np.bincount(cell, templates.event_weights, minlength=count * (BINS + 2))
+    inside = total(contents).reshape(count, BINS + 2)[:, 1:-1]
+    shares = inside / total(templates.totals())[:, None]
     return Distribution(name, edges.tolist(), shares.tolist())

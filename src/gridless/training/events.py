@@ -83,12 +83,14 @@ class Split:
     """Events to train on, and those that each member keeps out.
 
     `unseen` are the events (x, weights) over which each member's implied prior is taken: those that
-    it has not seen or, for a single network, all.
+    it has not seen or, for a single network, all. `fold` is the member that has not seen each
+    event, where every event is kept out by one.
     """
 
     training: Events
     held_out: Events
     unseen: list[tuple[Array, Array]]
+    fold: Tensor | None
 
 
 def split_events(
@@ -110,17 +112,20 @@ def split_events(
     if members > 1:
         own = [(fold == e).numpy() for e in range(members)]
         unseen = [(templates.x[which], weights[which]) for which in own]
-    return Split(training, held_out, unseen)
+    every_event_once = members > 1 and int(fold.max()) < members
+    return Split(training, held_out, unseen, fold if every_event_once else None)
 
 
 def standardised(templates: Templates, weights: Array, network: Network) -> Events:
     """Set the network's standardisation from the templates and apply it to them."""
-    network.mean, network.scale, network.bend = (
-        distributed.of_first(torch.as_tensor(v, dtype=torch.float32))
-        for v in input_transformation(templates.x)
+    network.set_inputs(
+        *(distributed.of_first(torch.as_tensor(v)) for v in input_transformation(templates.x))
     )
+    inputs = network.unlimited(torch.as_tensor(templates.x)).float()
+    network.low = distributed.lowest(inputs.amin(0))
+    network.high = -distributed.lowest(-inputs.amax(0))
     return Events(
-        network.standardise(torch.as_tensor(templates.x)).float(),
+        inputs,
         torch.as_tensor(templates.template),
         torch.as_tensor(weights).float().unsqueeze(0),
         torch.as_tensor(templates.grid.unit, dtype=torch.float32),
