@@ -98,6 +98,9 @@ def audit(subject: Subject) -> list[Check]:
     wrong = [finding for finding in summary.audit.findings if not finding.met]
     if not wrong:
         return [Check("Templates", "The audit of the templates asks for no change.", GOOD)]
+    warnings = subject.model.warnings if subject.estimate is None else subject.estimate.warnings
+    if any(one.name == "audit" for one in warnings):
+        return []  # told already
     return [Check(f"Templates: {one.demand}", _sentence(one.text), CAREFUL) for one in wrong]
 
 
