@@ -133,6 +133,7 @@ class Analysis(BaseModel):
                 raise ValueError(f"the bounds of {name} are reversed; the low bound comes first")
         return value
 
+<<<<<<< HEAD
     @model_validator(mode="after")
     def _known_labels(self) -> Analysis:
         known = [*self.parameters, *self.observables]
@@ -143,6 +144,18 @@ class Analysis(BaseModel):
                     f"{', '.join(known)}"
                 )
         return self
+=======
+    @field_validator("observables", "weight", "selection")
+    @classmethod
+    def _understood(cls, value: Any) -> Any:
+        """Expressions can be read; whether there are such columns, the files will tell."""
+        from gridless.files.expressions import check_expression  # not needed for `--help`
+
+        for text in value.values() if isinstance(value, dict) else [value]:
+            if text is not None:
+                check_expression(text)
+        return value
+>>>>>>> faults
 
     def fit_options(self, **options: Any) -> FitOptions:
         """The options of the fit: those given here, else those of the file, else the defaults."""

@@ -46,6 +46,9 @@ from gridless.templates.histograms import Binned, Histogram, bin_events
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
 
+# Of a likelihood, in units of log likelihood: squares of slopes must not overflow.
+LARGEST_COEFFICIENT = 1e100
+
 
 @dataclass(frozen=True)
 class Model:
@@ -163,6 +166,7 @@ class Model:
         far = far_events(self.network, table)
         absurd = far.any(axis=1)
         w = np.where(absurd, 0.0, 1.0 if weights is None else weights)
+<<<<<<< HEAD
         used, of_used = table, weights
         if absurd.any():
             used, of_used = table[~absurd], None if weights is None else weights[~absurd]
@@ -171,6 +175,12 @@ class Model:
         else:
             channel = calibrated_channel(self.network, self.calibration, self.grid, used, of_used)
         if not np.isfinite(channel.total).all():
+=======
+        plain = weights is None and not absurd.any()
+        c = -log_likelihood(self.network, table, None if plain else w)
+        c = chebyshev.add(c, w.sum() * self.log_q)
+        if not (np.abs(c) < LARGEST_COEFFICIENT).all():
+>>>>>>> faults
             raise InputError(
                 "x: the likelihood of these events is not finite; look for absurd values or "
                 "weights, or fit the model anew"

@@ -254,9 +254,9 @@ class TrainingRecord:
 
     `history` is what every epoch ended with. `sizes` are those that were tried. `gain` is how much
     the log likelihood of the held-out events exceeds that of a network that knows nothing: 0 if
-    nothing was learnt. `epochs`, `batch` and `validation` are what the defaults came to. `command` and `where` say what was typed, and
-    which events were used, if the model was made from files. `versions` are those that a model was
-    saved with, if it comes from a file.
+    nothing was learnt. `epochs`, `batch` and `validation` are what the defaults came to. `command`
+    and `where` say what was typed, and which events were used, if the model was made from files.
+    `versions` are those that a model was saved with, if it comes from a file.
     """
 
     history: History = ()
