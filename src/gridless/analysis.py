@@ -133,7 +133,6 @@ class Analysis(BaseModel):
                 raise ValueError(f"the bounds of {name} are reversed; the low bound comes first")
         return value
 
-<<<<<<< HEAD
     @model_validator(mode="after")
     def _known_labels(self) -> Analysis:
         known = [*self.parameters, *self.observables]
@@ -144,7 +143,7 @@ class Analysis(BaseModel):
                     f"{', '.join(known)}"
                 )
         return self
-=======
+
     @field_validator("observables", "weight", "selection")
     @classmethod
     def _understood(cls, value: Any) -> Any:
@@ -155,7 +154,6 @@ class Analysis(BaseModel):
             if text is not None:
                 check_expression(text)
         return value
->>>>>>> faults
 
     def fit_options(self, **options: Any) -> FitOptions:
         """The options of the fit: those given here, else those of the file, else the defaults."""

@@ -47,7 +47,20 @@ def _page(folder: Path, _: str) -> object:
 COMMANDS = (
     Command(
         "fit",
-        "fit t_{theta}.npz --bounds theta 0 1 -x x,y -o top.safetensors --epochs 30".split(),
+        [
+            "fit",
+            "t_{theta}.npz",
+            "--bounds",
+            "theta",
+            "0",
+            "1",
+            "-x",
+            "x,y",
+            "-o",
+            "top.safetensors",
+            "--epochs",
+            "30",
+        ],
         _model,
         3,
     ),

@@ -10,11 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-<<<<<<< HEAD
-=======
 from gridless import strict_json
-from gridless.errors import InputError
->>>>>>> faults
 from gridless.likelihood import printing
 from gridless.likelihood.by_name import ByName
 from gridless.likelihood.labels import label_html

@@ -166,7 +166,6 @@ class Model:
         far = far_events(self.network, table)
         absurd = far.any(axis=1)
         w = np.where(absurd, 0.0, 1.0 if weights is None else weights)
-<<<<<<< HEAD
         used, of_used = table, weights
         if absurd.any():
             used, of_used = table[~absurd], None if weights is None else weights[~absurd]
@@ -174,13 +173,7 @@ class Model:
             channel = self._learnt_channel(used, of_used)
         else:
             channel = calibrated_channel(self.network, self.calibration, self.grid, used, of_used)
-        if not np.isfinite(channel.total).all():
-=======
-        plain = weights is None and not absurd.any()
-        c = -log_likelihood(self.network, table, None if plain else w)
-        c = chebyshev.add(c, w.sum() * self.log_q)
-        if not (np.abs(c) < LARGEST_COEFFICIENT).all():
->>>>>>> faults
+        if not (np.abs(channel.total) < LARGEST_COEFFICIENT).all():
             raise InputError(
                 "x: the likelihood of these events is not finite; look for absurd values or "
                 "weights, or fit the model anew"

@@ -23,11 +23,8 @@ ORANGE = "#E69F00"
 GREEN = "#009E73"
 RED = "#D55E00"
 GREY = "#666666"
-<<<<<<< HEAD
 BLACK = "#000000"
-=======
 LONGEST_NAME = 80  # characters that a figure shows
->>>>>>> faults
 # Changes to mplhep's ATLAS style: font sizes for figures of one or two columns, and axes that end
 # at the data instead of at round numbers.
 _STYLE: dict[Any, Any] = {
@@ -73,7 +70,6 @@ def style(ax: object = None) -> Iterator[None]:
         yield
 
 
-<<<<<<< HEAD
 @cache
 def _figure_class() -> type[Figure]:
     """A figure that keeps our look when it is drawn later, and that notebooks show by itself."""
@@ -130,7 +126,11 @@ def symbol(name: str, labels: Mapping[str, str] | None = None) -> str:
     if label:
         _check_formula(name, label)
         return label
-    return r"$\theta$" if name == "theta" else name.replace("$", r"\$")
+    if name == "theta":
+        return r"$\theta$"
+    if len(name) > LONGEST_NAME:
+        name = name[:LONGEST_NAME] + "..."
+    return name.replace("$", r"\$")
 
 
 @lru_cache(maxsize=256)
@@ -172,26 +172,6 @@ def few_ticks() -> Any:
     from matplotlib.ticker import MaxNLocator
 
     return MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10])
-=======
-def symbol(name: str) -> str:
-    """A parameter's or observable's name as it is set in a figure: theta is a Greek letter, and
-    mathematics in dollars is set as such if matplotlib understands it."""
-    if name == "theta":
-        return r"$\theta$"
-    if len(name) > LONGEST_NAME:
-        name = name[:LONGEST_NAME] + "..."
-    if "$" not in name:
-        return name
-    from matplotlib.mathtext import MathTextParser
-
-    try:
-        if name.count("$") % 2:
-            raise ValueError("a dollar without its partner")
-        MathTextParser("path").parse(name)
-    except (ValueError, RuntimeError):
-        return name.replace("$", r"\$")
-    return name
->>>>>>> faults
 
 
 def save_figure(figure: Figure, path: str | Path) -> list[Path]:
