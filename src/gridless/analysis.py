@@ -144,6 +144,17 @@ class Analysis(BaseModel):
                 )
         return self
 
+    @field_validator("observables", "weight", "selection")
+    @classmethod
+    def _understood(cls, value: Any) -> Any:
+        """Expressions can be read; whether there are such columns, the files will tell."""
+        from gridless.files.expressions import check_expression  # not needed for `--help`
+
+        for text in value.values() if isinstance(value, dict) else [value]:
+            if text is not None:
+                check_expression(text)
+        return value
+
     def fit_options(self, **options: Any) -> FitOptions:
         """The options of the fit: those given here, else those of the file, else the defaults."""
         own = {name: getattr(self.fit, name) for name in self.fit.model_fields_set}

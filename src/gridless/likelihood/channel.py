@@ -12,7 +12,7 @@ from gridless.likelihood.agreement import Agreement
 from gridless.likelihood.curve import Curve, add_series, ordered
 from gridless.likelihood.sources import Source
 from gridless.likelihood.warnings import EstimateWarning
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, as_number
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Binned
 
@@ -182,12 +182,13 @@ def merge_channels(channels: Iterable[Channel]) -> tuple[Channel, ...]:
 
 def make_constraint(parameter: str, value: float, error: float) -> Constraint:
     """A constraint with a finite value and a positive error."""
+    value, error = as_number(value, "constrain"), as_number(error, "constrain")
     if not (0 < error < float("inf") and np.isfinite(value)):
         raise InputError(
             f"constrain: {value:g} with an error of {error:g} for {parameter}; give a finite "
             "value and a positive error"
         )
-    return Constraint(parameter, float(value), float(error))
+    return Constraint(parameter, value, error)
 
 
 def join_constraints(

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gridless import strict_json
 from gridless.likelihood import printing
 from gridless.likelihood.by_name import ByName
-from gridless.likelihood.typeset import label_html
+from gridless.likelihood.labels import label_html
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array
 from gridless.templates.query import used_of
@@ -120,19 +121,21 @@ class ParameterEstimate:
         """The same for machines, in what JSON can hold."""
         low, high = self.interval
         stat_low, stat_high = self.stat_interval
-        return {
+        content = {
             "value": self.value,
             "low": low,
             "high": high,
-            "error": _finite(self.error),
+            "error": self.error,
             "error_simulation": self.simulation,
-            "stat": _finite(self.stat),
+            "stat": self.stat,
             "stat_low": stat_low,
             "stat_high": stat_high,
             "bounds": list(self.bounds),
             "at_bound": self.at_bound,
             "cut": list(self.cut),
         }
+        plain: dict[str, Any] = strict_json.plain(content)
+        return plain
 
     def __str__(self) -> str:
         value, down, up, *parts = self._rounded()
@@ -311,21 +314,20 @@ class Estimate(ByName[ParameterEstimate]):
             `parameters` with one entry per name, `budget`, `correlation`, `events`, `valid`,
             `p_value`, `p_values`, `outside`, `warnings`. What is not a number is None.
         """
-        return {
+        content = {
             "parameters": {one.name: one.to_dict() for one in self.results},
-            "budget": {
-                name: {source: _finite(error) for source, error in sources.items()}
-                for name, sources in self.budget.items()
-            },
-            "correlation": [[_finite(c) for c in row] for row in self.correlation.tolist()],
+            "budget": self.budget,
+            "correlation": self.correlation,
             "events": self.events,
             "events_read": self.events if self.offered is None else self.offered,
             "valid": self.valid,
             "p_value": self.p_value,
-            "p_values": dict(self.p_values),
+            "p_values": self.p_values,
             "outside": self.outside,
             "warnings": [warning._asdict() for warning in self.warnings],
         }
+        plain: dict[str, Any] = strict_json.plain(content)
+        return plain
 
     def __str__(self) -> str:
         lines = [str(one) for one in self.results]
@@ -345,7 +347,7 @@ class Estimate(ByName[ParameterEstimate]):
         """`5,000 events, p-value 0.42, correlation (a, b) -0.80`."""
         parts = [used_of(self.events, self.offered)]
         if self.p_value is not None:
-            parts.append(f"p-value {self.p_value:.2g}")
+            parts.append(f"p-value {printing.probability(self.p_value).removeprefix('= ')}")
         matrix = self.correlation
         for i, first in enumerate(self.parameters):
             for j, second in enumerate(self.parameters):
@@ -372,8 +374,3 @@ def _sources(budget: Mapping[str, float], errors: list[str]) -> str:
     if len(budget) == 1:
         return next(iter(budget))
     return ", ".join(f"{error} {name}" for name, error in zip(budget, errors, strict=True))
-
-
-def _finite(number: float) -> float | None:
-    """The number, or None where it is none: JSON has no NaN."""
-    return number if math.isfinite(number) else None

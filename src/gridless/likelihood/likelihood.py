@@ -24,7 +24,7 @@ from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.estimating import beyond_covariances, inside_covariances, make_estimate
 from gridless.likelihood.intervals import LEVEL, check_level, contour, interval, widened
 from gridless.likelihood.minuit import MinuitCost
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, as_number, as_numbers
 
 
 class Likelihood(Displayed, MinuitCost):
@@ -182,7 +182,7 @@ class Likelihood(Displayed, MinuitCost):
         axis = self._axis(parameter)
         function = minimum.profile(self.curve, [axis], self._best)
         low, high = self.grid.bounds[axis]
-        t = (np.asarray(theta, float) - low) / (high - low)
+        t = (as_numbers(theta, "theta") - low) / (high - low)
         rises = [function(np.array([one])) - self._floor for one in t.ravel()]
         return np.array(rises).reshape(t.shape)
 
@@ -204,6 +204,7 @@ class Likelihood(Displayed, MinuitCost):
         left = list(self.parameters)
         for name, theta in values.items():
             low, high = self.grid.bounds[self._axis(name)]
+            theta = as_number(theta, f"fix: {name}")
             if len(left) == 1:
                 raise InputError(f"fix: {name} is the only parameter left; nothing to estimate")
             if not low <= theta <= high:
@@ -381,7 +382,7 @@ class Likelihood(Displayed, MinuitCost):
         return interval(self.curve, self._best, self.unit_covariance, p, level)
 
     def _axis(self, parameter: str) -> int:
-        if parameter not in self.parameters:
+        if not isinstance(parameter, str) or parameter not in self.parameters:
             known = ", ".join(self.parameters)
             raise InputError(f"there is no parameter {parameter!r}; there is {known}")
         return self.parameters.index(parameter)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from scipy.special import pdtrc
 
+from gridless.likelihood.printing import probability
 from gridless.templates.arrays import Array
 from gridless.templates.audit import Audit
 from gridless.templates.copies import MAX_COPIES
@@ -220,7 +221,7 @@ def fit_warnings(p_value: float) -> list[EstimateWarning]:
     if not p_value < SMALL_P_VALUE:
         return []
     text = (
-        f"the events do not look like the simulation at the estimate (p = {p_value:.2g}); "
+        f"the events do not look like the simulation at the estimate (p {probability(p_value)}); "
         "compare their distributions, add what the templates lack"
     )
     return [EstimateWarning("bad_fit", text)]
@@ -280,8 +281,8 @@ def check_warnings(
         found.append(EstimateWarning("template_check", f"{text}: wrong file, label or weight?"))
     if p_value < SCORE_CHECK_P_VALUE:
         text = (
-            f"the means of the templates do not lie on a smooth curve (p = {p_value:.2g}); the "
-            "uncertainty from simulation is scaled up by it"
+            f"the means of the templates do not lie on a smooth curve (p {probability(p_value)}); "
+            "the uncertainty from simulation is scaled up by it"
         )
         found.append(EstimateWarning("score_check", text))
     if information < LEAST_INFORMATION:

@@ -46,6 +46,9 @@ from gridless.templates.histograms import Binned, Histogram, bin_events
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
 
+# Of a likelihood, in units of log likelihood: squares of slopes must not overflow.
+LARGEST_COEFFICIENT = 1e100
+
 
 @dataclass(frozen=True)
 class Model:
@@ -170,7 +173,7 @@ class Model:
             channel = self._learnt_channel(used, of_used)
         else:
             channel = calibrated_channel(self.network, self.calibration, self.grid, used, of_used)
-        if not np.isfinite(channel.total).all():
+        if not (np.abs(channel.total) < LARGEST_COEFFICIENT).all():
             raise InputError(
                 "x: the likelihood of these events is not finite; look for absurd values or "
                 "weights, or fit the model anew"
@@ -308,7 +311,8 @@ class Model:
         events = as_events(x, weights, self.observables)
         if isinstance(x, Sample):
             if not x.query.within(self.query):
-                self._not_selected(f"the sample was read with {x.query.selection!r}")
+                other = "no selection" if x.query.selection is None else repr(x.query.selection)
+                self._not_selected(f"the sample was read with {other}")
         elif self.query.selection is not None:
             self._not_selected("an array has no columns for it")
         return events

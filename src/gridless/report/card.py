@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridless import strict_json
 from gridless.likelihood.agreement import p_value
-from gridless.likelihood.typeset import unit_of
+from gridless.likelihood.labels import unit_of
 from gridless.likelihood.warnings import SMALL_P_VALUE, rule_of
 from gridless.report.typeset import (
     budget_html,

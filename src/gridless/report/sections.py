@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from gridless.files.write import write_whole
 from gridless.likelihood.estimate import Estimate
+from gridless.likelihood.labels import symbol_of
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.typeset import symbol_of
 from gridless.model.file import current_versions
 from gridless.model.model import Model
 from gridless.report.card import make_card

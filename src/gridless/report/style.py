@@ -24,6 +24,7 @@ GREEN = "#009E73"
 RED = "#D55E00"
 GREY = "#666666"
 BLACK = "#000000"
+LONGEST_NAME = 80  # characters that a figure shows
 # Changes to mplhep's ATLAS style: font sizes for figures of one or two columns, and axes that end
 # at the data instead of at round numbers.
 _STYLE: dict[Any, Any] = {
@@ -125,7 +126,11 @@ def symbol(name: str, labels: Mapping[str, str] | None = None) -> str:
     if label:
         _check_formula(name, label)
         return label
-    return r"$\theta$" if name == "theta" else name.replace("$", r"\$")
+    if name == "theta":
+        return r"$\theta$"
+    if len(name) > LONGEST_NAME:
+        name = name[:LONGEST_NAME] + "..."
+    return name.replace("$", r"\$")
 
 
 @lru_cache(maxsize=256)
