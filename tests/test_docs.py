@@ -15,8 +15,8 @@ from gridless.analysis import load_analysis
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-# UPDATE_DOCS=1 writes what the examples print into the pages; `...` alone still stands for lines that
-# are left out.
+# UPDATE_DOCS=1 writes what the examples print into the pages; `...` alone still stands for lines
+# that are left out.
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("*/[a-z]*.md"))]
 # Shell commands that are not run here: what installs or submits, and `make`, which makes another
