@@ -180,7 +180,7 @@ def test_the_warnings_of_every_model_are_kept(channels):
 
 def test_the_model_warnings_of_the_second_model_are_kept(channels):
     (first, x), (second, y) = channels
-    weak = replace(second, record=replace(second.record, gain=0.1))
+    weak = replace(second, calibration=None, record=replace(second.record, gain=0.1))
     estimate = (first.likelihood(x) + weak.likelihood(y)).maximum()
     assert [w.name for w in estimate.warnings] == ["no_information"]
     assert estimate.warnings[0].text.startswith("channel 2: ")
