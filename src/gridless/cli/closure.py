@@ -15,6 +15,7 @@ from gridless.cli.options import (
     print_json,
     where,
 )
+from gridless.validation.limits import check_experiments
 
 
 @click.command()
@@ -50,10 +51,8 @@ def closure(
     Example: gridless closure top.safetensors 'test_{mtop}.root:events' --toys 1000
     """
     check_model_first(model, [samples])
-    from gridless.parallel import cluster
-    from gridless.validation.coverage import check_experiments
-
     check_experiments(2 if toys is None else toys, events, seed)
+    from gridless.parallel import cluster
 
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)
