@@ -29,6 +29,7 @@ from .model.onnx import write_onnx as write_onnx
 from .model.posterior import Posterior as Posterior
 from .model.stream import read_likelihood as read_likelihood
 from .model.stream import read_samples as read_samples
+from .model.virtual import VirtualTemplate as VirtualTemplate
 from .report.figures import draw_closure as draw_closure
 from .report.figures import draw_contours as draw_contours
 from .report.figures import draw_likelihood as draw_likelihood

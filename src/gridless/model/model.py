@@ -16,8 +16,7 @@ from gridless.calibration.source import Interpolation, TemplateNoise
 from gridless.density.network import Network
 from gridless.distributed import own_threads
 from gridless.errors import GridlessWarning, InputError
-from gridless.files.expressions import names as names_in
-from gridless.files.read import ENTRY, Sample, read
+from gridless.files.read import Sample
 from gridless.likelihood import chebyshev
 from gridless.likelihood import sources as sources_of
 from gridless.likelihood.agreement import Agreement, Cells
@@ -26,13 +25,21 @@ from gridless.likelihood.estimate import MODEL, SIMULATION
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.warnings import EstimateWarning, audit_warnings, model_warnings
 from gridless.model.cells import far_events, fill
-from gridless.model.evaluation import event_polynomials, log_density, log_likelihood, mixture_of
+from gridless.model.evaluation import (
+    event_polynomials,
+    log_density,
+    log_likelihood,
+    mixture_of,
+    score_products,
+)
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.replicas import Replicas
+from gridless.model.simulated import SimulatedEvents
 from gridless.model.summaries import mean_summaries
-from gridless.templates.arrays import Array, as_events, as_weights, check_total, check_used
+from gridless.model.virtual import Reweighting, VirtualTemplate, unit_point, virtual_template
+from gridless.templates.arrays import Array, as_events, check_total, check_used
 from gridless.templates.grid import Grid
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
@@ -47,6 +54,7 @@ class Model:
     valid whatever the network learnt; without it (calibrate=False) `replicas` carry the uncertainty
     from finite simulation. `cells` tell whether observed events look like it. `summary` is the audit of
     the templates with the distributions of their observables, `files` where they came from.
+    `simulated` are some of the simulated events, of which `at` makes simulation at any theta.
 
     Examples
     --------
@@ -71,6 +79,7 @@ class Model:
     summary: Summary | None = None
     files: tuple[FileRecord, ...] = ()
     calibration: Calibration | None = None
+    simulated: SimulatedEvents | None = None
 
     @property
     def observables(self) -> tuple[str, ...]:
@@ -107,6 +116,79 @@ class Model:
         """p(theta | x) of each event."""
         mixture = mixture_of(self.network.double_copy(), self.events(x)[0])
         return Posterior(mixture, self.grid, self.log_q)
+
+    @cached_property
+    def reweighting(self) -> Reweighting:
+        """Weights of the kept simulated events at any theta."""
+        return Reweighting(self)
+
+    @own_threads()
+    def at(self, theta: Any) -> VirtualTemplate:
+        """Simulation at any theta: the kept events with weights w_i(theta).
+
+        The network's ratio of densities, then the least change that gives summaries their
+        calibrated mean.
+
+        Parameters
+        ----------
+        theta : float or sequence of float
+            Where: a number, or one for each parameter.
+
+        Returns
+        -------
+        VirtualTemplate
+            Events, weights that sum to 1, and their effective size. A warning tells where that is
+            below 1,000; below 50 it is refused.
+
+        Examples
+        --------
+        >>> import gridless as gl
+        >>> from gridless.examples import OneObservable
+        >>> model = gl.fit(OneObservable().templates(2_000, seed=1), hidden=3, seed=1)
+        >>> simulated = model.at(0.4)
+        >>> print(f"{simulated.weights @ simulated.x[:, 0]:.1f}")  # the mean of x there
+        0.4
+        """
+        return virtual_template(self, theta)
+
+    @own_threads()
+    def expected(self, theta: Any, events: float) -> Likelihood:
+        """The likelihood that events at theta have on average: nothing is drawn, and no observed
+        event is looked at.
+
+        -log L = events [b(theta') - a(theta') . mu(theta)], the calibrated likelihood with every
+        summary at its mean.
+
+        Parameters
+        ----------
+        theta : float or sequence of float
+            What is assumed to be true.
+        events : float
+            How many events will be observed.
+
+        Returns
+        -------
+        Likelihood
+            Its maximum is at theta; its interval, budget and contours are what to expect.
+
+        Examples
+        --------
+        >>> import gridless as gl
+        >>> from gridless.examples import OneObservable
+        >>> model = gl.fit(OneObservable().templates(5_000, seed=1), hidden=3, seed=1)
+        >>> estimate = model.expected(0.4, 10_000).maximum()
+        >>> print(f"{estimate.value:.2f} +- {estimate.stat:.2f}")
+        0.40 +- 0.01
+        """
+        if not 1 <= events < float("inf"):
+            raise InputError(f"events: {events:g}; give the number of events to be observed")
+        t = unit_point(self, theta)
+        if self.calibration is not None:
+            y = events * self.calibration.mean(t[None])[0]
+            channel = self._calibrated_channel(self.calibration, y, float(events), round(events))
+        else:
+            channel = Channel(events * self.reweighting.mean_curve(t), self.grid, round(events))
+        return Likelihood([replace(channel, warnings=self.warnings, model=self.identity)])
 
     def likelihood(self, x: Any, weights: Any = None) -> Likelihood:
         """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass; up to a
@@ -167,7 +249,9 @@ class Model:
             c,
             self.grid,
             len(table),
-            scores=None if weights is None else self._scores(table, w, c.shape),
+            scores=None
+            if weights is None
+            else score_products(self.network, table, w, c.shape, self.log_q),
             sources=sources,
             undivided=None if self.divided else w.sum() * self.implied_prior.log_q,
         )
@@ -189,20 +273,27 @@ class Model:
             sums += w**2 @ rows
             squares += (w**2).sum()
         transform = calibration.transform
+        y = (total - weight * calibration.centre) @ transform
+        channel = self._calibrated_channel(calibration, y, float(weight), len(table))
         if weights is None:
-            scores = len(table) * calibration.spread
-        else:
-            scores = calibration.observed_spread(
-                transform.T @ products @ transform, sums @ transform, float(squares)
-            )
+            return channel
+        scores = calibration.observed_spread(
+            transform.T @ products @ transform, sums @ transform, float(squares)
+        )
+        return replace(channel, scores=scores)
+
+    def _calibrated_channel(
+        self, calibration: Calibration, y: Array, weight: float, events: int
+    ) -> Channel:
+        """The likelihood of events with the sum y of whitened summaries."""
         return Channel(
-            calibration.total((total - weight * calibration.centre) @ transform, float(weight)),
+            calibration.total(y, weight),
             self.grid,
-            len(table),
-            scores=scores,
+            events,
+            scores=events * calibration.spread,
             sources={
-                SIMULATION: TemplateNoise(calibration, float(weight)),
-                MODEL: Interpolation(calibration, float(weight)),
+                SIMULATION: TemplateNoise(calibration, weight),
+                MODEL: Interpolation(calibration, weight),
             },
         )
 
@@ -264,26 +355,6 @@ class Model:
         )
         return found if self.summary is None else (*found, *audit_warnings(self.summary.audit))
 
-    def _scores(self, x: Array, weights: Array, sizes: tuple[int, ...]) -> Array:
-        """Coefficients of sum_i w_i^2 s_i s_i^T, s_i = d log p(t | x_i) / dt: see `Channel`."""
-        # Squares of slopes need as many points as the likelihood, and no fewer than these.
-        least = chebyshev.SIZES[len(sizes)][0]
-        sizes = tuple(max(size, least) for size in sizes)
-        t = chebyshev.box_points(sizes)
-        log_q = chebyshev.evaluate(self.log_q, t)
-        count = len(sizes)
-        total = np.zeros((count, count, len(t)))
-        for part, log_p in log_density(self.network, x, t, factor=False):
-            values = (log_p.double().numpy() - log_q).reshape(-1, *sizes)
-            slopes = [
-                np.moveaxis(np.tensordot(values, slope, (axis + 1, 1)), -1, axis + 1)
-                for axis, slope in enumerate(chebyshev.differentiation(size) for size in sizes)
-            ]
-            flat = np.stack([s.reshape(len(values), -1) for s in slopes])
-            total += np.einsum("n,anj,bnj->abj", weights[part] ** 2, flat, flat)
-        every = total.reshape(-1, *sizes)
-        return np.array([chebyshev.coefficients(c) for c in every]).reshape(count, count, *sizes)
-
     def events(self, x: Any, weights: Any = None) -> tuple[Array, Array | None]:
         """Observed events as (events, observables), in the order of the training, and weights.
 
@@ -291,7 +362,7 @@ class Model:
         weights.
         """
         if hasattr(x, "columns"):
-            return self._frame_events(x, weights)
+            return frame_events(self.query, x, weights, self._not_selected)
         events = as_events(x, weights, self.observables)
         if isinstance(x, Sample):
             if not x.query.within(self.query):
@@ -299,33 +370,6 @@ class Model:
         elif self.query.selection is not None:
             self._not_selected("an array has no columns for it")
         return events
-
-    def _frame_events(self, frame: Any, weights: Any) -> tuple[Array, Array | None]:
-        """The selected events of a data frame; one that has the observables as columns is taken at
-        its word."""
-        there = {str(name): name for name in frame.columns}
-        ready = {name: name for name in self.observables if name in there}
-        wanted, selection = self.query.observables | ready, self.query.selection
-        used = set().union(*(names_in(text, there) for text in wanted.values()))
-        if used - set(there):
-            raise InputError(
-                f"x: no column {', '.join(sorted(used - set(there)))}; the model needs "
-                f"{', '.join(self.observables)}: rename the columns, or give an array in that order"
-            )
-        if selection is not None:
-            absent = sorted(names_in(selection, there) - set(there) - set(wanted) - {ENTRY})
-            if absent:
-                self._not_selected(f"there is no column {', '.join(absent)}")
-                selection = None
-            else:
-                used |= names_in(selection, there)
-        columns = {name: frame[there[name]] for name in used if name in there}
-        weight = None
-        if weights is not None:
-            weight = "weights given"
-            columns[weight] = as_weights(weights, len(frame))
-        sample = read(columns, wanted, weight, selection)
-        return sample.x, sample.weights
 
     def _not_selected(self, reason: str) -> None:
         warnings.warn(
