@@ -19,6 +19,7 @@ from .files.table import Table as Table
 from .files.table import register_format as register_format
 from .files.template_files import read_templates as read_templates
 from .fitting import fit as fit
+from .likelihood.belt import Belt as Belt
 from .likelihood.estimate import Estimate as Estimate
 from .likelihood.export import write_curve as write_curve
 from .likelihood.likelihood import Likelihood as Likelihood

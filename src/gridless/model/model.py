@@ -32,12 +32,14 @@ from gridless.model.evaluation import (
     mixture_of,
     score_products,
 )
+from gridless.model.frames import frame_events
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.replicas import Replicas
 from gridless.model.simulated import SimulatedEvents
 from gridless.model.summaries import mean_summaries
+from gridless.model.toys import VirtualToys
 from gridless.model.virtual import Reweighting, VirtualTemplate, unit_point, virtual_template
 from gridless.templates.arrays import Array, as_events, check_total, check_used
 from gridless.templates.grid import Grid
@@ -52,8 +54,8 @@ class Model:
     `query` says how observables are made of columns, and which events are used. `options` are the
     arguments of the fit, `record` how the training went. `calibration` makes likelihoods that are
     valid whatever the network learnt; without it (calibrate=False) `replicas` carry the uncertainty
-    from finite simulation. `cells` tell whether observed events look like it. `summary` is the audit of
-    the templates with the distributions of their observables, `files` where they came from.
+    from finite simulation. `cells` tell whether observed events look like it. `summary` is the
+    audit of the templates with the distributions of their observables, `files` where they came from.
     `simulated` are some of the simulated events, of which `at` makes simulation at any theta.
 
     Examples
@@ -188,7 +190,8 @@ class Model:
             channel = self._calibrated_channel(self.calibration, y, float(events), round(events))
         else:
             channel = Channel(events * self.reweighting.mean_curve(t), self.grid, round(events))
-        return Likelihood([replace(channel, warnings=self.warnings, model=self.identity)])
+        channel = replace(channel, warnings=self.warnings, model=self.identity)
+        return Likelihood([replace(channel, toys=self._toys(events, events))])
 
     def likelihood(self, x: Any, weights: Any = None) -> Likelihood:
         """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass; up to a
@@ -231,8 +234,14 @@ class Model:
             filling = fill(self.cells, self.network, table, w, far, self.observables)
             copies = None if self.summary is None else self.summary.audit.value_of("copies")
             agreement = Agreement(self.cells, filling, copies)
-        channel = replace(channel, agreement=agreement, warnings=self.warnings, model=self.identity)
-        return Likelihood([channel])
+        toys = self._toys(float(w.sum()), float((w**2).sum()))
+        channel = replace(channel, agreement=agreement, warnings=self.warnings)
+        return Likelihood([replace(channel, model=self.identity, toys=toys)])
+
+    def _toys(self, weight: float, squares: float) -> VirtualToys | None:
+        """Pseudo-experiments of as many events."""
+        there = self.simulated is not None and weight > 0
+        return VirtualToys(self, weight, squares) if there else None
 
     def _learnt(self, table: Array, weights: Array | None) -> Channel:
         """The likelihood as the network has learnt it."""
