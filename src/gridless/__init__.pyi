@@ -20,8 +20,10 @@ from .files.table import register_format as register_format
 from .files.template_files import read_templates as read_templates
 from .fitting import fit as fit
 from .likelihood.belt import Belt as Belt
+from .likelihood.blinding import Blinded as Blinded
 from .likelihood.estimate import Estimate as Estimate
 from .likelihood.export import write_curve as write_curve
+from .likelihood.groups import Groups as Groups
 from .likelihood.likelihood import Likelihood as Likelihood
 from .likelihood.warnings import EstimateWarning as EstimateWarning
 from .model.file import load as load

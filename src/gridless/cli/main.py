@@ -12,7 +12,18 @@ from gridless.errors import InputError
 
 # In the order of use. Each is the command `NAME` in gridless/cli/NAME.py, loaded when it is asked
 # for; none of these files loads torch, which takes longer than everything else before the work.
-VERBS = ("init", "audit", "fit", "measure", "closure", "report", "export", "demo", "paper")
+VERBS = (
+    "init",
+    "audit",
+    "fit",
+    "expect",
+    "measure",
+    "closure",
+    "report",
+    "export",
+    "demo",
+    "paper",
+)
 
 
 class _Verbs(click.Group):

@@ -1,9 +1,11 @@
-"""What is made of a likelihood besides its curve: belts of pseudo-experiments, and its export."""
+"""What is made of a likelihood besides its curve: belts of pseudo-experiments, groups,
+and its export."""
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, cast
 
 from gridless.likelihood.belt import FELDMAN_COUSINS, POINTS, TOYS, Belt, Settings, make_belt
+from gridless.likelihood.groups import Groups, make_groups
 from gridless.likelihood.minuit import MinuitCost
 
 if TYPE_CHECKING:
@@ -67,6 +69,36 @@ class Derived(MinuitCost):
         whole = cast("Likelihood", self)
         axis = self.axis(parameter)
         return make_belt(whole, axis, Settings(method, toys, points, seed, stat), executor)
+
+    def channel_alone(self, number: int) -> "Likelihood":
+        """The likelihood of one channel, with the constraints of its parameters."""
+        from gridless.likelihood.likelihood import Likelihood
+
+        whole = cast("Likelihood", self)
+        channel = whole.channels[number]
+        constraints = [c for c in whole.constraints if c.parameter in channel.parameters]
+        return Likelihood([channel], constraints)
+
+    def by(self) -> Groups:
+        """The estimate of every channel alone, and whether they agree.
+
+        Returns
+        -------
+        Groups
+            Estimates by name, chi2 and p-value.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import gridless as gl
+        >>> from gridless.examples import OneObservable
+        >>> example = OneObservable()
+        >>> model = gl.fit(example.templates(2_000, seed=1), hidden=3, seed=1)
+        >>> x, period = example.sample(0.4, 2_000, seed=2), np.repeat([2017, 2018], 1_000)
+        >>> model.likelihood(x, by=period).by().names
+        ('2017', '2018')
+        """
+        return make_groups(cast("Likelihood", self))
 
     def to_dict(self) -> dict[str, Any]:
         """The likelihood for machines, in what JSON can hold: what `export --curve` writes.

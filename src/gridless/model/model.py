@@ -33,6 +33,7 @@ from gridless.model.evaluation import (
     score_products,
 )
 from gridless.model.frames import frame_events
+from gridless.model.grouping import grouped
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
@@ -55,7 +56,7 @@ class Model:
     arguments of the fit, `record` how the training went. `calibration` makes likelihoods that are
     valid whatever the network learnt; without it (calibrate=False) `replicas` carry the uncertainty
     from finite simulation. `cells` tell whether observed events look like it. `summary` is the
-    audit of the templates with the distributions of their observables, `files` where they came from.
+    audit of the templates with the distributions of their observables, `files` their sources.
     `simulated` are some of the simulated events, of which `at` makes simulation at any theta.
 
     Examples
@@ -193,17 +194,23 @@ class Model:
         channel = replace(channel, warnings=self.warnings, model=self.identity)
         return Likelihood([replace(channel, toys=self._toys(events, events))])
 
-    def likelihood(self, x: Any, weights: Any = None) -> Likelihood:
+    def likelihood(self, x: Any, weights: Any = None, by: Any = None) -> Likelihood:
         """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass; up to a
         constant.
 
         Of a data frame, events that the model's selection leaves out are not used. An array holds
         the observables alone: give selected events, or a warning says that they are not.
+
+        `by` (events,) names the group of each event, such as its run period: groups are channels
+        of their own, which `likelihood.by()` compares.
         """
         table, given = self.events(x, weights)
         if given is not None:
             check_total(float(given.sum()))
-        likelihood = self.likelihood_of(table, given)
+        if by is None:
+            likelihood = self.likelihood_of(table, given)
+        else:
+            likelihood = grouped(self.likelihood_of, table, given, by)
         check_used(likelihood.events, len(table))
         return likelihood
 
