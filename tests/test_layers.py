@@ -21,7 +21,7 @@ LAYERS = [
     {"analysis"},
     {"validation"},
     {"report"},
-    {"examples", "cli", "demo", "paper", "__main__", "__init__"},
+    {"examples", "example_files", "cli", "demo", "paper", "__main__", "__init__"},
 ]
 WITHOUT_TORCH = {
     "errors",

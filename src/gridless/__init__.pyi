@@ -33,6 +33,9 @@ from .model.posterior import Posterior as Posterior
 from .model.stream import read_likelihood as read_likelihood
 from .model.stream import read_samples as read_samples
 from .model.virtual import VirtualTemplate as VirtualTemplate
+from .report.data_figures import compare as compare
+from .report.data_figures import draw_budget as draw_budget
+from .report.data_figures import draw_data as draw_data
 from .report.figures import draw_closure as draw_closure
 from .report.figures import draw_contours as draw_contours
 from .report.figures import draw_likelihood as draw_likelihood
@@ -43,6 +46,7 @@ from .report.sections import write_report as write_report
 from .report.style import save_figure as save_figure
 from .templates.audit import Audit as Audit
 from .templates.grid import grid as grid
+from .templates.histograms import Histogram as Histogram
 from .templates.query import FileRecord as FileRecord
 from .templates.query import Query as Query
 from .templates.templates import Templates as Templates

@@ -21,7 +21,7 @@ def test_every_format_gives_the_same_events(source, expected):
     assert sample.source == source
     with open(source, "rb") as file:
         assert sample.checksum == hashlib.sha256(file.read()).hexdigest()
-    assert f"{sample.events:,} weighted events from {source}" in repr(sample)
+    assert f"{sample.events:,} of {EVENTS:,} weighted events from {source}" in repr(sample)
 
 
 @pytest.mark.parametrize("size", [7, 300, 999, 1_000, 5_000])
@@ -63,7 +63,7 @@ def test_the_row_is_that_of_the_file(tmp_path):
         ({"columns": []}, "columns: none; give at least one"),
         ({"columns": ["pt", "pt"]}, "columns: pt, pt repeat"),
         ({"columns": ["1"]}, "no column in '1'; use at least one"),
-        ({"columns": [3]}, "expression 3: empty or not text"),
+        ({"columns": [3]}, "columns: 3 is no name"),
         ({"columns": ["log(pt - 5)"]}, r"column 'log\(pt - 5\)' is (nan|-inf) in row \d+;"),
         ({"weight": "nope"}, "no column 'nope'"),
         ({"weight": "w +"}, r"expression 'w \+': not understood"),

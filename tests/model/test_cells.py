@@ -91,8 +91,8 @@ def test_components_that_collapsed():
     """Eight narrow Gaussians for four templates, and a cost that rewards it."""
     theta = np.repeat(gl.grid((0, 1), 4), 1_500)
     x = np.random.default_rng(1).normal(theta, 0.3)
-    options = {"objective": "posterior", "hidden": (8,), "epochs": 20, "calibrate": False, "replicas": 0}
-    narrow = {"basis": gl.Gaussian(floor=0.0), "components": 8}
+    options = {"objective": "posterior", "hidden": (8,), "epochs": 20, "calibrate": False}
+    narrow = {"basis": gl.Gaussian(floor=0.0), "components": 8, "replicas": 0}
     model = gl.fit(gl.Templates(x, theta, (0, 1)), **narrow, **options)
     assert "collapsed" in [warning.name for warning in model.warnings]
 

@@ -1,8 +1,8 @@
 """A likelihood whose score has mean 0 and the right variance in the simulation itself.
 
-The network turns an event into a short summary c(x), the coefficients of log p(theta | x) in theta. Let mu(theta) be its
-mean and Sigma(theta) its covariance at theta, both measured on the templates. Of all scores that are
-linear in c and have mean 0 at every theta,
+The network turns an event into a short summary c(x), the coefficients of log p(theta | x) in theta.
+Let mu(theta) be its mean and Sigma(theta) its covariance at theta, both measured on the templates.
+Of all scores that are linear in c and have mean 0 at every theta,
 
     u(x, theta) = (d mu / d theta)' Sigma^-1 (c(x) - mu(theta))
 
@@ -14,8 +14,9 @@ The likelihood is the integral of u, linear in c and so a sum over events:
 
     log L = sum_i [a(theta) . c(x_i) - b(theta)],   da = Sigma^-1 dmu,   db = da . mu.
 
-With several parameters da and db need not be gradients of anything. a and b are the nearest that are, with db = da . mu
-held to rounding; the variance of the score then differs from its slope, and intervals use both.
+With several parameters da and db need not be gradients of anything. a and b are the nearest that
+are, with db = da . mu held to rounding; the variance of the score then differs from its slope, and
+intervals use both.
 """
 
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ class Calibration:
     @property
     def parameters(self) -> int:
         """Their number."""
-        return self.t.shape[1]
+        return int(self.t.shape[1])
 
     def whitened(self, c: Array) -> Array:
         """y of events' summaries c (events, d)."""
@@ -200,7 +201,9 @@ def calibrate(moments: Moments) -> Calibration:
     parameters = white.t.shape[1]
     # Of members of an ensemble the covariance of unseen means counts: where they disagree, their
     # mean is not to be trusted.
-    a_powers, a, b_powers, b = _potentials(mean, _Smoothed(white, white.noise_per_event), parameters)
+    a_powers, a, b_powers, b = _potentials(
+        mean, _Smoothed(white, white.noise_per_event), parameters
+    )
     # Where the curve does not describe the means, what is left counts as more noise.
     scale = mean.chi2 / mean.dof if mean.p_value < POOR_FIT else 1.0
     roots = np.linalg.cholesky(white.mean_covariance * scale)
@@ -210,9 +213,7 @@ def calibrate(moments: Moments) -> Calibration:
     da = slopes(t, a_powers) @ a
     covariance = _Smoothed(white, white.covariance)(t)
     spread = _spread_tensor(np.einsum("npi,nij,nqj->npq", da, covariance, da), sizes)
-    return Calibration(
-        white.t, centre, transform, a_powers, a, b_powers, b, mean, noise, spread
-    )
+    return Calibration(white.t, centre, transform, a_powers, a, b_powers, b, mean, noise, spread)
 
 
 def _spread_tensor(values: Array, sizes: tuple[int, ...]) -> Array:

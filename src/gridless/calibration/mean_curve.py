@@ -1,10 +1,11 @@
 """The mean of the summary as a smooth function of theta, learnt from the means of the templates.
 
 mu(theta) = sum_m beta_m phi_m(theta) with polynomials phi_m, more of them than there are templates.
-Constant and linear terms are free. Those of degree m have a normal prior of width s r^(m - 2): smooth
-functions have coefficients that fall off. s and r of each component are where the means of the templates
-are most likely (empirical Bayes). The posterior of mu then has two parts: the statistics of the templates, and
-what they leave open between them.
+Constant and linear terms are free. Those of degree m have a normal prior of width s r^(m - 2):
+smooth functions have coefficients that fall off. s and r of each component are averaged over a
+table, weighted by how likely they make the means of the templates (empirical Bayes). The
+uncertainty of mu then has two parts: the statistics of the templates, and what they leave open
+between them.
 """
 
 from dataclasses import dataclass
@@ -122,9 +123,9 @@ def _posterior(
     shadow = rows @ response
     dof = count * size - float(np.trace(shadow))
     rest = np.eye(count * size) - shadow
-    of_residual = rest @ _block_diagonal(covariance) @ rest.T + (rows @ left_open) @ (
-        rows @ left_open
-    ).T
+    of_residual = (
+        rest @ _block_diagonal(covariance) @ rest.T + (rows @ left_open) @ (rows @ left_open).T
+    )
     blocks = of_residual.reshape(count, size, count, size)[np.arange(count), :, np.arange(count)]
     every = np.zeros((len(powers) * size, count * size))
     every[kept] = response

@@ -50,7 +50,7 @@ def as_tensor(c: Array, powers: Powers) -> Array:
 
 
 def _table(t: Array, powers: Powers) -> Array:
-    return chebyshev.chebvander(2 * t - 1, int(powers.max()))
+    return np.asarray(chebyshev.chebvander(2 * t - 1, int(powers.max())), np.float64)
 
 
 def _products(tables: list[Array], powers: Powers) -> Array:

@@ -15,7 +15,6 @@ from gridless.cli.options import (
     print_json,
     where,
 )
-from gridless.errors import InputError
 
 
 @click.command()
@@ -51,9 +50,10 @@ def closure(
     Example: gridless closure top.safetensors 'test_{mtop}.root:events' --toys 1000
     """
     check_model_first(model, [samples])
-    if toys is not None and toys < 2:
-        raise InputError(f"toys: {toys}; give at least 2 pseudo-experiments")
     from gridless.parallel import cluster
+    from gridless.validation.coverage import check_experiments
+
+    check_experiments(2 if toys is None else toys, events, seed)
 
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)

@@ -142,7 +142,8 @@ class OnlyTail(Example):
 
 @dataclass(frozen=True)
 class AngleAndCount(Example):
-    """An angle in -pi to pi around pi theta, of von Mises' density, and a count of mean 2 + 2 theta."""
+    """An angle in -pi to pi around pi theta, of von Mises' density, and a count of mean
+    2 + 2 theta."""
 
     concentration: float = 0.8
     observables = ("phi", "jets")

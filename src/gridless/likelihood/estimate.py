@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from gridless import strict_json
 from gridless.likelihood import printing
 from gridless.likelihood.by_name import ByName
+from gridless.likelihood.labels import label_html
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array
+from gridless.templates.query import used_of
 
 if TYPE_CHECKING:
     from gridless.likelihood.blinding import Blinded
@@ -22,6 +25,7 @@ STAT = "stat"
 SIMULATION = "simulation"
 MODEL = "model"
 SIDES = ("low", "high")
+COLUMNS = ("parameter", "value", "sources", "interval")  # of a table of estimates
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class ParameterEstimate:
         Whether a bound cuts the low and the high end of `stat_interval`.
     beyond : float
         The uncertainty that `stat_interval` does not have: that from simulation.
+    label : str
+        How figures and tables call the parameter, with its unit.
     """
 
     name: str
@@ -58,6 +64,7 @@ class ParameterEstimate:
     at_bound: bool = False
     stat_cut: tuple[bool, bool] = (False, False)
     beyond: float = 0.0
+    label: str = ""
 
     @property
     def error(self) -> float:
@@ -117,19 +124,21 @@ class ParameterEstimate:
         """The same for machines, in what JSON can hold."""
         low, high = self.interval
         stat_low, stat_high = self.stat_interval
-        return {
+        content = {
             "value": self.value,
             "low": low,
             "high": high,
-            "error": _finite(self.error),
+            "error": self.error,
             "error_simulation": self.simulation,
-            "stat": _finite(self.stat),
+            "stat": self.stat,
             "stat_low": stat_low,
             "stat_high": stat_high,
             "bounds": list(self.bounds),
             "at_bound": self.at_bound,
             "cut": list(self.cut),
         }
+        plain: dict[str, Any] = strict_json.plain(content)
+        return plain
 
     def __str__(self) -> str:
         value, down, up, *parts = self._rounded()
@@ -138,13 +147,16 @@ class ParameterEstimate:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return printing.block(printing.table(COLUMNS, [self.html_row()]))
+
     def html_row(self) -> list[str]:
         """The cells of the parameter in a table: name, value, budget, interval."""
         value, down, up, *parts = self._rounded()
         spread = f"&plusmn; {up}" if up == down else f"<sup>+{up}</sup> <sub>-{down}</sub>"
         low, high = (f"{end:.6g}" for end in self.interval)
         return [
-            escape(self.name),
+            label_html(self.label or self.name),
             f"{value} {spread}",
             escape(_sources(self.budget, parts)),
             f"[{low}, {high}]{escape(self._marks())}",
@@ -190,6 +202,8 @@ class Estimate(ByName[ParameterEstimate]):
         Share of the events that lie outside of the simulation.
     warnings : tuple of EstimateWarning
         Reasons to doubt the estimate; docs/warnings.md explains each.
+    offered : int or None
+        Number of observed events before the selection; None where there is none.
 
     Notes
     -----
@@ -216,6 +230,7 @@ class Estimate(ByName[ParameterEstimate]):
     p_values: Mapping[str, float] = field(default_factory=dict)
     outside: float | None = None
     warnings: tuple[EstimateWarning, ...] = ()
+    offered: int | None = None
     kind: ClassVar[str] = "estimate"
 
     def __post_init__(self) -> None:
@@ -224,7 +239,7 @@ class Estimate(ByName[ParameterEstimate]):
 
     def __reduce__(self) -> Any:
         # A read-only view of a dict cannot be pickled.
-        rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings)
+        rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings, self.offered)
         return type(self), (self.results, dict(self.covariances), *rest)
 
     @cached_property
@@ -318,20 +333,20 @@ class Estimate(ByName[ParameterEstimate]):
             `parameters` with one entry per name, `budget`, `correlation`, `events`, `valid`,
             `p_value`, `p_values`, `outside`, `warnings`. What is not a number is None.
         """
-        return {
+        content = {
             "parameters": {one.name: one.to_dict() for one in self.results},
-            "budget": {
-                name: {source: _finite(error) for source, error in sources.items()}
-                for name, sources in self.budget.items()
-            },
-            "correlation": [[_finite(c) for c in row] for row in self.correlation.tolist()],
+            "budget": self.budget,
+            "correlation": self.correlation,
             "events": self.events,
+            "events_read": self.events if self.offered is None else self.offered,
             "valid": self.valid,
             "p_value": self.p_value,
-            "p_values": dict(self.p_values),
+            "p_values": self.p_values,
             "outside": self.outside,
             "warnings": [warning._asdict() for warning in self.warnings],
         }
+        plain: dict[str, Any] = strict_json.plain(content)
+        return plain
 
     def __str__(self) -> str:
         lines = [str(one) for one in self.results]
@@ -340,15 +355,18 @@ class Estimate(ByName[ParameterEstimate]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = ["parameter", "value", "sources", "interval"]
-        rows = printing.table(head, [one.html_row() for one in self.results])
+        return printing.block(self.html())
+
+    def html(self) -> str:
+        """The estimate as a table with its warnings, to stand inside other HTML."""
+        rows = printing.table(COLUMNS, [one.html_row() for one in self.results])
         return f"{rows}<p>{escape(self._summary())}</p>{printing.warning_list(self.warnings)}"
 
     def _summary(self) -> str:
         """`5,000 events, p-value 0.42, correlation (a, b) -0.80`."""
-        parts = [f"{self.events:,} events"]
+        parts = [used_of(self.events, self.offered)]
         if self.p_value is not None:
-            parts.append(f"p-value {self.p_value:.2g}")
+            parts.append(f"p-value {printing.probability(self.p_value).removeprefix('= ')}")
         matrix = self.correlation
         for i, first in enumerate(self.parameters):
             for j, second in enumerate(self.parameters):
@@ -375,8 +393,3 @@ def _sources(budget: Mapping[str, float], errors: list[str]) -> str:
     if len(budget) == 1:
         return next(iter(budget))
     return ", ".join(f"{error} {name}" for name, error in zip(budget, errors, strict=True))
-
-
-def _finite(number: float) -> float | None:
-    """The number, or None where it is none: JSON has no NaN."""
-    return number if math.isfinite(number) else None

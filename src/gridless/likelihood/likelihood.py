@@ -21,13 +21,14 @@ from gridless.likelihood.channel import (
 )
 from gridless.likelihood.curve import Curve
 from gridless.likelihood.derived import Derived
+from gridless.likelihood.display import Displayed
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.estimating import beyond_covariances, inside_covariances, make_estimate
 from gridless.likelihood.intervals import LEVEL, check_level, contour, interval, widened
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, as_number, as_numbers
 
 
-class Likelihood(Derived):
+class Likelihood(Displayed, Derived):
     """-sum_i w_i log [p(theta | x_i) / q(theta)], with q = 1 for prior="flat".
 
     `model.likelihood(x)` makes it. Call it with theta; add likelihoods of other events and of other
@@ -75,11 +76,6 @@ class Likelihood(Derived):
         """The names of the parameters."""
         return self.grid.parameters
 
-    @property
-    def events(self) -> int:
-        """Number of observed events."""
-        return sum(channel.events for channel in self.channels)
-
     @cached_property
     def curve(self) -> Curve:
         """The likelihood as a function on the unit box, t = (theta - low) / (high - low)."""
@@ -105,14 +101,6 @@ class Likelihood(Derived):
     def __radd__(self, other: Any) -> Any:
         # sum([a, b]) starts from 0.
         return self if isinstance(other, int) and other == 0 else self.add_to_cost(other)
-
-    def __repr__(self) -> str:
-        text = f"Likelihood of {self.grid.describe()} from {self.events:,} events"
-        if len(self.channels) > 1:
-            text += f" in {len(self.channels)} channels"
-        for constraint in self.constraints:
-            text += f", {constraint.parameter} = {constraint.value:g} +- {constraint.error:g}"
-        return text
 
     def _value(self, args: Sequence[float]) -> float:
         return self.curve.value(self.grid.to_unit(args))
@@ -195,7 +183,7 @@ class Likelihood(Derived):
         axis = self._axis(parameter)
         function = minimum.profile(self.curve, [axis], self.unit_best)
         low, high = self.grid.bounds[axis]
-        t = (np.asarray(theta, float) - low) / (high - low)
+        t = (as_numbers(theta, "theta") - low) / (high - low)
         rises = [function(np.array([one])) - self._floor for one in t.ravel()]
         return np.array(rises).reshape(t.shape)
 
@@ -217,6 +205,7 @@ class Likelihood(Derived):
         left = list(self.parameters)
         for name, theta in values.items():
             low, high = self.grid.bounds[self._axis(name)]
+            theta = as_number(theta, f"fix: {name}")
             if len(left) == 1:
                 raise InputError(f"fix: {name} is the only parameter left; nothing to estimate")
             if not low <= theta <= high:
@@ -394,7 +383,7 @@ class Likelihood(Derived):
         return 0 if parameter is None else self._axis(parameter)
 
     def _axis(self, parameter: str) -> int:
-        if parameter not in self.parameters:
+        if not isinstance(parameter, str) or parameter not in self.parameters:
             known = ", ".join(self.parameters)
             raise InputError(f"there is no parameter {parameter!r}; there is {known}")
         return self.parameters.index(parameter)

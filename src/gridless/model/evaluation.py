@@ -133,26 +133,3 @@ def approximate_curve(
     """
     least = chebyshev.approximate(curve(stride), probe, parameters).shape
     return chebyshev.approximate(curve(1), confirm, parameters, least)
-
-
-def score_products(
-    network: Network, x: Array, weights: Array, sizes: tuple[int, ...], log_q: Array
-) -> Array:
-    """Coefficients of sum_i w_i^2 s_i s_i^T, s_i = d log p(t | x_i) / dt: see `Channel`."""
-    # Squares of slopes need as many points as the likelihood, and no fewer than these.
-    least = chebyshev.SIZES[len(sizes)][0]
-    sizes = tuple(max(size, least) for size in sizes)
-    t = chebyshev.box_points(sizes)
-    prior = chebyshev.evaluate(log_q, t)
-    count = len(sizes)
-    total = np.zeros((count, count, len(t)))
-    for part, log_p in log_density(network, x, t, factor=False):
-        values = (log_p.double().numpy() - prior).reshape(-1, *sizes)
-        slopes = [
-            np.moveaxis(np.tensordot(values, slope, (axis + 1, 1)), -1, axis + 1)
-            for axis, slope in enumerate(chebyshev.differentiation(size) for size in sizes)
-        ]
-        flat = np.stack([s.reshape(len(values), -1) for s in slopes])
-        total += np.einsum("n,anj,bnj->abj", weights[part] ** 2, flat, flat)
-    every = total.reshape(-1, *sizes)
-    return np.array([chebyshev.coefficients(c) for c in every]).reshape(count, count, *sizes)

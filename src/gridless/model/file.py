@@ -66,6 +66,7 @@ def model_bytes(model: Model) -> bytes:
         members=network.members,
         files=list(model.files),
         summary=model.summary,
+        labels=dict(grid.labels),
     )
     arrays = {f"network.{name}": value for name, value in network.state_dict().items()}
     arrays |= {
@@ -225,7 +226,7 @@ def _build_grid(header: Header, arrays: dict[str, Tensor]) -> Grid:
     low, high = bounds.T
     if not (low < high).all() or (values < low).any() or (values > high).any():
         raise InputError(f"damaged, its bounds {bounds.tolist()} are none of its grid; {_CURE}")
-    return Grid(values, bounds, tuple(header.parameters))
+    return Grid(values, bounds, tuple(header.parameters), header.labels)
 
 
 def _build_network(

@@ -42,6 +42,7 @@ class Header(BaseModel):
     members: int = Field(ge=1)
     files: list[FileRecord] = []
     summary: Annotated[Summary | None, BeforeValidator(_findings)] = None
+    labels: dict[str, str] = {}
 
 
 def _from_format_2(header: dict[str, Any]) -> dict[str, Any]:

@@ -4,60 +4,65 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from gridless.calibration.calibration import Calibration
-from gridless.calibration.source import Interpolation, TemplateNoise
+from gridless.calibration.check import ScoreCheck, score_check
 from gridless.density.network import Network
 from gridless.distributed import own_threads
 from gridless.errors import GridlessWarning, InputError
-from gridless.files.read import Sample
-from gridless.likelihood import chebyshev
-from gridless.likelihood import sources as sources_of
+from gridless.files.expressions import names as names_in
+from gridless.files.read import ENTRY, Sample, read
+from gridless.likelihood import printing
 from gridless.likelihood.agreement import Agreement, Cells
 from gridless.likelihood.channel import Channel
-from gridless.likelihood.estimate import MODEL, SIMULATION
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.warnings import EstimateWarning, audit_warnings, model_warnings
-from gridless.model.cells import far_events, fill
-from gridless.model.evaluation import (
-    event_polynomials,
-    log_density,
-    log_likelihood,
-    mixture_of,
-    score_products,
+from gridless.likelihood.warnings import (
+    EstimateWarning,
+    audit_warnings,
+    check_warnings,
+    model_warnings,
 )
-from gridless.model.frames import frame_events
+from gridless.model.cells import far_events, fill
+from gridless.model.channels import (
+    calibrated_channel,
+    calibrated_vectors,
+    learnt_channel,
+    learnt_vectors,
+)
+from gridless.model.evaluation import mixture_of
 from gridless.model.grouping import grouped
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.replicas import Replicas
 from gridless.model.simulated import SimulatedEvents
-from gridless.model.summaries import mean_summaries
-from gridless.model.toys import VirtualToys
-from gridless.model.virtual import Reweighting, VirtualTemplate, unit_point, virtual_template
-from gridless.templates.arrays import Array, as_events, check_total, check_used
+from gridless.model.simulating import Simulating
+from gridless.templates.arrays import Array, as_events, as_weights, check_total, check_used
 from gridless.templates.grid import Grid
+from gridless.templates.histograms import Binned, Histogram, bin_events
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
 
+# Of a likelihood, in units of log likelihood: squares of slopes must not overflow.
+LARGEST_COEFFICIENT = 1e100
+
 
 @dataclass(frozen=True)
-class Model:
+class Model(Simulating):
     """p(theta | x) as learnt from templates, with the implied prior that belongs to it.
 
     `query` says how observables are made of columns, and which events are used. `options` are the
     arguments of the fit, `record` how the training went. `calibration` makes likelihoods that are
     valid whatever the network learnt; without it (calibrate=False) `replicas` carry the uncertainty
     from finite simulation. `cells` tell whether observed events look like it. `summary` is the
-    audit of the templates with the distributions of their observables, `files` their sources.
-    `simulated` are some of the simulated events, of which `at` makes simulation at any theta.
+    audit of the templates with the distributions of their observables, `files` where they came
+    from. `simulated` are some of the simulated events: `at` makes simulation at any theta of them.
 
     Examples
     --------
@@ -114,85 +119,29 @@ class Model:
             f"max |log q| = {self.implied_prior.max_log:.3g}"
         )
 
+    def _repr_html_(self) -> str:
+        network, record = self.network, self.record
+        gain = "" if record.gain is None else f"{record.gain:+.1f} units of log likelihood"
+        rows = {
+            "parameters": self.grid.describe(),
+            "templates": f"{len(self.grid)}",
+            "observables": ", ".join(self.observables),
+            "selection": self.query.selection or "all events",
+            "network": f"{network.members} of {network.conditioner.describe()}, "
+            f"{network.components} {network.basis.name} component(s)",
+            "objective, prior": f"{self.options.to_dict()['objective']}, {self.options.prior}",
+            "gain on held-out events": gain,
+            "max |log q|": f"{self.implied_prior.max_log:.3g}",
+        }
+        cells = [[escape(name), escape(text)] for name, text in rows.items() if text]
+        table = printing.table(["Model", ""], cells)
+        return printing.block(table + printing.warning_list(self.warnings))
+
     @own_threads()
     def posterior(self, x: Any) -> Posterior:
         """p(theta | x) of each event."""
         mixture = mixture_of(self.network.double_copy(), self.events(x)[0])
         return Posterior(mixture, self.grid, self.log_q)
-
-    @cached_property
-    def reweighting(self) -> Reweighting:
-        """Weights of the kept simulated events at any theta."""
-        return Reweighting(self)
-
-    @own_threads()
-    def at(self, theta: Any) -> VirtualTemplate:
-        """Simulation at any theta: the kept events with weights w_i(theta).
-
-        The network's ratio of densities, then the least change that gives summaries their
-        calibrated mean.
-
-        Parameters
-        ----------
-        theta : float or sequence of float
-            Where: a number, or one for each parameter.
-
-        Returns
-        -------
-        VirtualTemplate
-            Events, weights that sum to 1, and their effective size. A warning tells where that is
-            below 1,000; below 50 it is refused.
-
-        Examples
-        --------
-        >>> import gridless as gl
-        >>> from gridless.examples import OneObservable
-        >>> model = gl.fit(OneObservable().templates(2_000, seed=1), hidden=3, seed=1)
-        >>> simulated = model.at(0.4)
-        >>> print(f"{simulated.weights @ simulated.x[:, 0]:.1f}")  # the mean of x there
-        0.4
-        """
-        return virtual_template(self, theta)
-
-    @own_threads()
-    def expected(self, theta: Any, events: float) -> Likelihood:
-        """The likelihood that events at theta have on average: nothing is drawn, and no observed
-        event is looked at.
-
-        -log L = events [b(theta') - a(theta') . mu(theta)], the calibrated likelihood with every
-        summary at its mean.
-
-        Parameters
-        ----------
-        theta : float or sequence of float
-            What is assumed to be true.
-        events : float
-            How many events will be observed.
-
-        Returns
-        -------
-        Likelihood
-            Its maximum is at theta; its interval, budget and contours are what to expect.
-
-        Examples
-        --------
-        >>> import gridless as gl
-        >>> from gridless.examples import OneObservable
-        >>> model = gl.fit(OneObservable().templates(5_000, seed=1), hidden=3, seed=1)
-        >>> estimate = model.expected(0.4, 10_000).maximum()
-        >>> print(f"{estimate.value:.2f} +- {estimate.stat:.2f}")
-        0.40 +- 0.01
-        """
-        if not 1 <= events < float("inf"):
-            raise InputError(f"events: {events:g}; give the number of events to be observed")
-        t = unit_point(self, theta)
-        if self.calibration is not None:
-            y = events * self.calibration.mean(t[None])[0]
-            channel = self._calibrated_channel(self.calibration, y, float(events), round(events))
-        else:
-            channel = Channel(events * self.reweighting.mean_curve(t), self.grid, round(events))
-        channel = replace(channel, warnings=self.warnings, model=self.identity)
-        return Likelihood([replace(channel, toys=self._toys(events, events))])
 
     def likelihood(self, x: Any, weights: Any = None, by: Any = None) -> Likelihood:
         """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass; up to a
@@ -207,12 +156,14 @@ class Model:
         table, given = self.events(x, weights)
         if given is not None:
             check_total(float(given.sum()))
-        if by is None:
-            likelihood = self.likelihood_of(table, given)
-        else:
-            likelihood = grouped(self.likelihood_of, table, given, by)
+        if by is not None:
+            return grouped(self.likelihood_of, table, given, by)
+        likelihood = self.likelihood_of(table, given)
         check_used(likelihood.events, len(table))
-        return likelihood
+        offered = len(x) if hasattr(x, "columns") else getattr(x, "offered", None)
+        if offered in (None, len(table)):
+            return likelihood
+        return Likelihood([replace(likelihood.channels[0], offered=offered)])
 
     @own_threads()
     def likelihood_of(self, table: Array, weights: Array | None) -> Likelihood:
@@ -228,10 +179,10 @@ class Model:
         if absurd.any():
             used, of_used = table[~absurd], None if weights is None else weights[~absurd]
         if self.calibration is None:
-            channel = self._learnt(used, of_used)
+            channel = self._learnt_channel(used, of_used)
         else:
-            channel = self._calibrated(self.calibration, used, of_used)
-        if not np.isfinite(channel.total).all():
+            channel = calibrated_channel(self.network, self.calibration, self.grid, used, of_used)
+        if not (np.abs(channel.total) < LARGEST_COEFFICIENT).all():
             raise InputError(
                 "x: the likelihood of these events is not finite; look for absurd values or "
                 "weights, or fit the model anew"
@@ -241,97 +192,81 @@ class Model:
             filling = fill(self.cells, self.network, table, w, far, self.observables)
             copies = None if self.summary is None else self.summary.audit.value_of("copies")
             agreement = Agreement(self.cells, filling, copies)
-        toys = self._toys(float(w.sum()), float((w**2).sum()))
-        channel = replace(channel, agreement=agreement, warnings=self.warnings)
-        return Likelihood([replace(channel, model=self.identity, toys=toys)])
+        channel = replace(
+            channel,
+            agreement=agreement,
+            warnings=self.warnings,
+            model=self.identity,
+            observed=self._binned(used, of_used),
+            toys=self.toys(float(w.sum()), float((w**2).sum())),
+        )
+        return Likelihood([channel])
 
-    def _toys(self, weight: float, squares: float) -> VirtualToys | None:
-        """Pseudo-experiments of as many events."""
-        there = self.simulated is not None and weight > 0
-        return VirtualToys(self, weight, squares) if there else None
-
-    def _learnt(self, table: Array, weights: Array | None) -> Channel:
+    def _learnt_channel(self, table: Array, weights: Array | None) -> Channel:
         """The likelihood as the network has learnt it."""
-        w = np.ones(len(table)) if weights is None else weights
-        c = -log_likelihood(self.network, table, weights)
-        c = chebyshev.add(c, w.sum() * self.log_q)
-        sources = {}
-        if self.replicas is not None:
-            changes = self.replicas.changes(
-                self.network, table, w, self._divided(self.replicas.log_q)
-            )
-            sources[SIMULATION] = sources_of.Replicas(changes)
-        return Channel(
-            c,
-            self.grid,
-            len(table),
-            scores=None
-            if weights is None
-            else score_products(self.network, table, w, c.shape, self.log_q),
-            sources=sources,
-            undivided=None if self.divided else w.sum() * self.implied_prior.log_q,
-        )
-
-    def _calibrated(self, calibration: Calibration, table: Array, weights: Array | None) -> Channel:
-        """The likelihood that the templates themselves vouch for: see `Calibration`."""
-        size = len(calibration.centre)
-        total, weight = np.zeros(size), 0.0
-        products, sums, squares = np.zeros((size, size)), np.zeros(size), 0.0
-        for part, c in mean_summaries(self.network, table):
-            if weights is None:
-                total += c.sum(0, dtype=torch.float64).numpy()
-                weight += len(c)
-                continue
-            rows, w = c.double().numpy() - calibration.centre, weights[part]
-            total += w @ (rows + calibration.centre)
-            weight += w.sum()
-            products += (rows * (w**2)[:, None]).T @ rows
-            sums += w**2 @ rows
-            squares += (w**2).sum()
-        transform = calibration.transform
-        y = (total - weight * calibration.centre) @ transform
-        channel = self._calibrated_channel(calibration, y, float(weight), len(table))
-        if weights is None:
+        replicas = self.replicas
+        if replicas is not None:
+            replicas = replace(replicas, log_q=self._divided(replicas.log_q))
+        channel = learnt_channel(self.network, self.grid, self.log_q, replicas, table, weights)
+        if self.divided:
             return channel
-        scores = calibration.observed_spread(
-            transform.T @ products @ transform, sums @ transform, float(squares)
-        )
-        return replace(channel, scores=scores)
-
-    def _calibrated_channel(
-        self, calibration: Calibration, y: Array, weight: float, events: int
-    ) -> Channel:
-        """The likelihood of events with the sum y of whitened summaries."""
-        return Channel(
-            calibration.total(y, weight),
-            self.grid,
-            events,
-            scores=events * calibration.spread,
-            sources={
-                SIMULATION: TemplateNoise(calibration, weight),
-                MODEL: Interpolation(calibration, weight),
-            },
-        )
+        total = float(len(table) if weights is None else weights.sum())
+        return replace(channel, undivided=total * self.implied_prior.log_q)
 
     def event_vectors(self, table: Array) -> tuple[Tensor, Array, Array]:
         """A vector for each event (events, size), the matrix that makes Chebyshev coefficients of
         log likelihoods of sums of vectors, and those that every event subtracts."""
-        network, calibration = self.network, self.calibration
-        if calibration is not None:
-            rows = [c for _, c in mean_summaries(network, table)]
-            transform = torch.as_tensor(calibration.transform)
-            y = (torch.cat(rows).double() - torch.as_tensor(calibration.centre)) @ transform
-            return y, calibration.curve_matrix(), calibration.offset
-        basis = network.polynomial()
-        if basis is not None:
-            rows = [c for _, c in event_polynomials(network, table)]
-            units = np.eye(basis.outputs)
-            return torch.cat(rows), np.array([basis.chebyshev(u) for u in units]), self.log_q
+        if self.calibration is not None:
+            made = calibrated_vectors(self.network, self.calibration, table)
+            return *made, self.calibration.offset
         sizes = self.likelihood_of(table, None).coefficients.shape
-        t = chebyshev.box_points(sizes)
-        rows = [log_p for _, log_p in log_density(network, table, t, factor=False)]
-        units = np.eye(len(t)).reshape(-1, *sizes)
-        return torch.cat(rows), np.array([chebyshev.coefficients(u) for u in units]), self.log_q
+        return *learnt_vectors(self.network, sizes, table), self.log_q
+
+    @cached_property
+    def check(self) -> ScoreCheck | None:
+        """The score check: whether the templates' own events give back their theta; None for a
+        model that was not calibrated."""
+        return None if self.calibration is None else score_check(self.calibration)
+
+    def _binned(self, table: Array, weights: Array | None) -> Binned | None:
+        """Observed events in the bins of the summary."""
+        if self.summary is None:
+            return None
+        return bin_events(self.summary.edges, table, weights, self.query.labels)
+
+    def histograms(self, theta: Any) -> dict[str, Histogram]:
+        """The simulation at any theta in histograms, which mplhep and others draw.
+
+        Bins are polynomials in theta through all templates (`gridless.templates.interpolation`).
+
+        Parameters
+        ----------
+        theta : float or sequence of float
+            The value of each parameter.
+
+        Returns
+        -------
+        dict of str to Histogram
+            Shares of events by observable; `histogram * n` is what n events are expected to give.
+
+        Examples
+        --------
+        >>> import gridless as gl
+        >>> from gridless.examples import OneObservable
+        >>> model = gl.fit(OneObservable().templates(500, seed=1), hidden=3, epochs=2, replicas=0)
+        >>> model.histograms(0.42)["x"].axes[0].name
+        'x'
+        """
+        if self.summary is None:
+            raise InputError("histograms: the model has no summary of its templates; fit it again")
+        point = np.atleast_1d(np.asarray(theta, float))
+        if point.shape != (len(self.grid.parameters),):
+            names = ", ".join(self.grid.parameters)
+            raise InputError(f"theta: shape {point.shape}; give one value of each: {names}")
+        return {
+            one.observable: one.at(self.grid, point, self.query.labels.get(one.observable, ""))
+            for one in self.summary.distributions
+        }
 
     @cached_property
     def identity(self) -> str:
@@ -363,12 +298,16 @@ class Model:
     def warnings(self) -> tuple[EstimateWarning, ...]:
         """Reasons not to trust any estimate with this model."""
         prior, gain = self.implied_prior, self.record.gain
-        found = model_warnings(
-            np.inf if gain is None else gain,
-            prior.between_templates(),
-            prior.max_log,
-            divided=self.divided,
-        )
+        if self.check is not None:
+            names = [self.grid.label(k) for k in self.check.suspects]
+            found = check_warnings(self.check.p_value, names, self.check.information)
+        else:
+            found = model_warnings(
+                np.inf if gain is None else gain,
+                prior.between_templates(),
+                prior.max_log,
+                divided=self.divided,
+            )
         return found if self.summary is None else (*found, *audit_warnings(self.summary.audit))
 
     def events(self, x: Any, weights: Any = None) -> tuple[Array, Array | None]:
@@ -378,14 +317,42 @@ class Model:
         weights.
         """
         if hasattr(x, "columns"):
-            return frame_events(self.query, x, weights, self._not_selected)
+            return self._frame_events(x, weights)
         events = as_events(x, weights, self.observables)
         if isinstance(x, Sample):
             if not x.query.within(self.query):
-                self._not_selected(f"the sample was read with {x.query.selection!r}")
+                other = "no selection" if x.query.selection is None else repr(x.query.selection)
+                self._not_selected(f"the sample was read with {other}")
         elif self.query.selection is not None:
             self._not_selected("an array has no columns for it")
         return events
+
+    def _frame_events(self, frame: Any, weights: Any) -> tuple[Array, Array | None]:
+        """The selected events of a data frame; one that has the observables as columns is taken at
+        its word."""
+        there = {str(name): name for name in frame.columns}
+        ready = {name: name for name in self.observables if name in there}
+        wanted, selection = self.query.observables | ready, self.query.selection
+        used = set().union(*(names_in(text, there) for text in wanted.values()))
+        if used - set(there):
+            raise InputError(
+                f"x: no column {', '.join(sorted(used - set(there)))}; the model needs "
+                f"{', '.join(self.observables)}: rename the columns, or give an array in that order"
+            )
+        if selection is not None:
+            absent = sorted(names_in(selection, there) - set(there) - set(wanted) - {ENTRY})
+            if absent:
+                self._not_selected(f"there is no column {', '.join(absent)}")
+                selection = None
+            else:
+                used |= names_in(selection, there)
+        columns = {name: frame[there[name]] for name in used if name in there}
+        weight = None
+        if weights is not None:
+            weight = "weights given"
+            columns[weight] = as_weights(weights, len(frame))
+        sample = read(columns, wanted, weight, selection)
+        return sample.x, sample.weights
 
     def _not_selected(self, reason: str) -> None:
         warnings.warn(

@@ -80,7 +80,7 @@ def read_likelihood(
         for rows in pieces(source, query, TASK_ROWS)
     ]
     results = run(_piece_likelihood, tasks, executor, "likelihood")
-    found = [part for part in results if part is not None]
+    found = [(part, total) for part, total, _ in results if part is not None]
     if not found:
         names = ", ".join(str(source) for source in files)
         raise InputError(f"{names}: no event passes the selection {query.selection!r}; widen it")
@@ -88,7 +88,10 @@ def read_likelihood(
         check_total(sum(total for _, total in found))
     likelihood = _tree_sum([part for part, _ in found])
     check_used(likelihood.events, sum(_rows(part) for part, _ in found))
-    return likelihood
+    if query.selection is None:
+        return likelihood
+    offered = sum(rows for _, _, rows in results)
+    return Likelihood([replace(channel, offered=offered) for channel in likelihood.channels])
 
 
 def read_samples(
@@ -130,12 +133,13 @@ def read_samples(
 
 def _piece_likelihood(
     model: Model, source: Any, rows: Rows, query: Query
-) -> tuple[Likelihood, float] | None:
-    """The likelihood of some rows of a file, and the sum of their weights; None if none of them
-    passes the selection."""
+) -> tuple[Likelihood | None, float, int]:
+    """The likelihood of some rows of a file, None if none of them passes the selection; the sum of
+    their weights; and how many rows there are."""
+    counts: list[int] = []
     likelihood: Likelihood | None = None
     total = 0.0
-    for x, weights in stream(source, query, BLOCK_ROWS, rows):
+    for x, weights in stream(source, query, BLOCK_ROWS, rows, counts.append):
         if weights is not None:
             check_squares(weights)
         if GROUP in query.observables:
@@ -144,7 +148,7 @@ def _piece_likelihood(
             part = model.likelihood_of(x, weights)
         likelihood = part if likelihood is None else likelihood + part
         total += len(x) if weights is None else float(weights.sum())
-    return None if likelihood is None else (likelihood, total)
+    return likelihood, total, sum(counts)
 
 
 def _rows(likelihood: Likelihood) -> int:

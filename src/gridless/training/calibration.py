@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gridless import distributed
@@ -25,8 +26,8 @@ def calibrate_network(network: Network, templates: Templates, fold: Tensor | Non
     templates : Templates
         The simulated events.
     fold : Tensor (events), optional
-        The member that has not seen each event, if every event was kept out by one: the means are then
-        taken over events that the network did not see.
+        The member that has not seen each event, if every event was kept out by one: the means are
+        then taken over events that the network did not see.
 
     Returns
     -------
@@ -70,7 +71,7 @@ class _Sums:
         self.second = np.zeros((2, groups, size))  # of w c, w^2 c
         self.third = np.zeros((2, groups, size, size))  # of w c c^T, w^2 c c^T
 
-    def add(self, group: Array, weights: Array, c: Array) -> None:
+    def add(self, group: NDArray[np.int64], weights: Array, c: Array) -> None:
         for power, w in enumerate((weights, weights**2)):
             self.first[power] += np.bincount(group, w, self.groups)
             for i in range(c.shape[1]):

@@ -83,8 +83,8 @@ class Split:
     """Events to train on, and those that each member keeps out.
 
     `unseen` are the events (x, weights) over which each member's implied prior is taken: those that
-    it has not seen or, for a single network, all. `fold` is the member that has not seen each event,
-    where every event is kept out by one.
+    it has not seen or, for a single network, all. `fold` is the member that has not seen each
+    event, where every event is kept out by one.
     """
 
     training: Events

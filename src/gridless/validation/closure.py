@@ -260,7 +260,7 @@ class Closure(ByName[ParameterClosure]):
 
     def __str__(self) -> str:
         tables = [str(self[name]) for name in self]
-        return "\n\n".join(tables) + "\n" + "\n".join(self._last_lines())
+        return "\n\n".join(tables) + "\n" + "\n".join(self.notes())
 
     __repr__ = __str__
 
@@ -282,9 +282,9 @@ class Closure(ByName[ParameterClosure]):
             tables.append(printing.table(head, rows))
             if one.line is not None:
                 tables.append(f"<p>slope {one.slope:.4f}, intercept {one.intercept:.4f}</p>")
-        return "".join([*tables, *(f"<p>{escape(line)}</p>" for line in self._last_lines())])
+        return "".join([*tables, *(f"<p>{escape(line)}</p>" for line in self.notes())])
 
-    def _last_lines(self) -> list[str]:
+    def notes(self) -> list[str]:
         """chi2/dof, and which samples do not count."""
         lines = []
         if self.dof:

@@ -17,6 +17,8 @@ from gridless.validation.samples import KnownSample, Samples, known_samples
 
 # Sums over pseudo-experiments, (values, parameters) each: everything else follows from them.
 SUMS = ("inside", "shift", "shift_squared", "pull", "pull_squared")
+MAX_EXPERIMENTS = 10_000_000
+MAX_EVENTS = 1_000_000_000
 POOL_PER_EXPERIMENT = 10  # times as large as an experiment should a sample be at least
 
 
@@ -228,8 +230,7 @@ def coverage(
     >>> bool(0.5 < coverage.total < 0.8)
     True
     """
-    if toys < 2:
-        raise InputError(f"toys: {toys}; give at least 2 pseudo-experiments")
+    check_experiments(toys, events, seed, first)
     known = known_samples(model, samples)
     _check_weights(model, known)
     size = events or max(1, min(len(sample.x) for sample in known) // POOL_PER_EXPERIMENT)
@@ -239,6 +240,21 @@ def coverage(
     truth = np.array([sample.truth for sample in known])
     named = dict(zip(SUMS, np.moveaxis(sums, 1, 0), strict=True))
     return Coverage(truth, **named, toys=toys, events=size, parameters=model.grid.parameters)
+
+
+def check_experiments(toys: Any, events: Any = None, seed: Any = 0, first: Any = 0) -> None:
+    """Refuse numbers that no pseudo-experiments can have."""
+    limits = {
+        "toys": (toys, 2, MAX_EXPERIMENTS),
+        "events": (1 if events is None else events, 1, MAX_EVENTS),
+        "seed": (seed, 0, 2**63 - 1),
+        "first": (first, 0, 2**31),
+    }
+    for name, (value, least, most) in limits.items():
+        if not isinstance(value, int | np.integer) or not least <= value <= most:
+            raise InputError(
+                f"{name}: {value!r:.40}; give a whole number from {least:,} to {most:,}"
+            )
 
 
 def _check_weights(model: Model, known: list[KnownSample]) -> None:
