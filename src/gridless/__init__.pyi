@@ -61,5 +61,6 @@ from .validation.closure import Closure as Closure
 from .validation.closure import closure as closure
 from .validation.coverage import Coverage as Coverage
 from .validation.coverage import coverage as coverage
+from .validation.leave_one_out import leave_one_out as leave_one_out
 
 __version__: str
