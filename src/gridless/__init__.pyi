@@ -55,6 +55,8 @@ from .training.objectives import Penalty as Penalty
 from .training.objectives import PosteriorObjective as PosteriorObjective
 from .training.objectives import TemplateObjective as TemplateObjective
 from .training.objectives import register_objective as register_objective
+from .validation.binned_check import BinnedCheck as BinnedCheck
+from .validation.binned_check import binned_check as binned_check
 from .validation.bootstrap import Bootstrap as Bootstrap
 from .validation.bootstrap import bootstrap as bootstrap
 from .validation.closure import Closure as Closure
@@ -62,5 +64,11 @@ from .validation.closure import closure as closure
 from .validation.coverage import Coverage as Coverage
 from .validation.coverage import coverage as coverage
 from .validation.leave_one_out import leave_one_out as leave_one_out
+from .validation.plan import Plan as Plan
+from .validation.plan import plan as plan
+from .validation.template_checks import Reliability as Reliability
+from .validation.template_checks import TemplateAgreement as TemplateAgreement
+from .validation.template_checks import reliability as reliability
+from .validation.template_checks import template_agreement as template_agreement
 
 __version__: str
