@@ -42,6 +42,7 @@ from .report.figures import draw_likelihood as draw_likelihood
 from .report.model_figures import draw_distributions as draw_distributions
 from .report.model_figures import draw_history as draw_history
 from .report.model_figures import draw_prior as draw_prior
+from .report.review_page import write_review as write_review
 from .report.sections import write_report as write_report
 from .report.style import save_figure as save_figure
 from .templates.audit import Audit as Audit
@@ -66,6 +67,10 @@ from .validation.coverage import coverage as coverage
 from .validation.leave_one_out import leave_one_out as leave_one_out
 from .validation.plan import Plan as Plan
 from .validation.plan import plan as plan
+from .validation.review.run import Review as Review
+from .validation.review.run import review as review
+from .validation.stability import Stability as Stability
+from .validation.stability import stability as stability
 from .validation.template_checks import Reliability as Reliability
 from .validation.template_checks import TemplateAgreement as TemplateAgreement
 from .validation.template_checks import reliability as reliability

@@ -14,7 +14,7 @@ from gridless.errors import InputError
 # for; none of these files loads torch, which takes longer than everything else before the work.
 VERBS = (
     *("example", "init", "audit", "fit", "expect", "measure", "closure", "report", "export"),
-    "plan",
+    *("plan", "review"),
     *("demo", "paper"),
 )
 

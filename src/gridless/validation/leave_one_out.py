@@ -60,7 +60,7 @@ def leave_one_out(
     >>> found.dof, found.chi2 / found.dof < 3
     (8, True)
     """
-    inner = _inner(model.grid)
+    inner = inner_templates(model.grid)
     if model.calibration is None:
         raise InputError("leave_one_out: the model was fitted with calibrate=False; fit it anew")
     if len(model.grid) < LEAST_TEMPLATES or not len(inner):
@@ -78,7 +78,7 @@ def leave_one_out(
     return Closure(model.grid.values[inner], tuple(estimates), np.array(intervals))
 
 
-def _inner(grid: Grid) -> Any:
+def inner_templates(grid: Grid) -> Any:
     """The templates that lie inside of the others, in every parameter."""
     t = grid.unit
     inside = (t > t.min(axis=0) + 1e-9) & (t < t.max(axis=0) - 1e-9)

@@ -94,8 +94,8 @@ class Plan:
     @property
     def advice(self) -> str:
         """What to do, in a sentence."""
-        now = float(self.errors[self.factors == 1.0][0, 2])
-        if now <= COST * float(self.errors[0, 0]):
+        stat, _, now = self.errors[self.factors == 1.0][0]
+        if now <= COST * stat:
             return "the simulation is enough: more would change the total error by a tenth at most"
         if self.between_error < MUCH_BETTER * min(self.shared_error, self.equal_error):
             return f"simulate a new template at {self.parameter} = {self.between:.6g}"

@@ -11,7 +11,7 @@ from gridless.errors import InputError
 from gridless.model.model import Model
 from gridless.model.virtual import tilted
 from gridless.templates.arrays import Array
-from gridless.validation.leave_one_out import mean_without, moments_of
+from gridless.validation.leave_one_out import inner_templates, mean_without, moments_of
 
 BINS = 20  # of an observable
 PROBABILITY_BINS = 10
@@ -119,7 +119,7 @@ class TemplateAgreement:
     labels, observables : tuple of str
         Templates and observables.
     p_values : array (templates, observables)
-        NaN where the others do not reach it.
+        NaN where the others do not reach it, as of the outermost.
     effective : array (templates,)
         Effective events of the others there.
 
@@ -177,7 +177,8 @@ def template_agreement(model: Model) -> TemplateAgreement:
     moments = None if model.calibration is None else moments_of(model, model.calibration)
     found = np.full((count, len(model.observables)), np.nan)
     effective = np.zeros(count)
-    for k in range(count):
+    # Outermost templates are left out: the others would have to be weighted beyond themselves.
+    for k in inner_templates(grid):
         own = kept.template == k
         others = np.flatnonzero((sizes > 0) & (np.arange(count) != k))
         if not own.any() or len(others) < LEAST_OTHERS:
@@ -228,11 +229,17 @@ def _p_value(pair: tuple[tuple[Array, Array], tuple[Array, Array]], changes: Arr
         covariance += np.outer(share, share) * squares.sum()
     x, w = pair[1]
     where = np.searchsorted(edges, x, side="right")
-    moved = np.stack([np.bincount(where, w * change, bins) for change in changes.T])
-    covariance += moved.T @ moved
+    for change in changes.T:
+        moved = np.bincount(where, w * change, bins)
+        covariance += np.outer(moved, moved)
     # Shares sum to 1: the last bin says nothing more.
     chi2 = float(difference[:-1] @ np.linalg.pinv(covariance[:-1, :-1]) @ difference[:-1])
     return float(chdtrc(bins - 1, chi2))
+
+
+def weighted_p_value(first: tuple[Array, Array], second: tuple[Array, Array]) -> float:
+    """Whether two weighted samples (values, weights that sum to 1) are alike, in bins."""
+    return _p_value((first, second), np.zeros((len(second[0]), 0)))
 
 
 def _root(covariance: Array) -> Array:
