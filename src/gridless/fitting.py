@@ -15,6 +15,7 @@ from gridless.model.cells import make_cells
 from gridless.model.model import Model
 from gridless.model.prior import implied_prior
 from gridless.model.record import FitOptions, TrainingRecord
+from gridless.model.simulated import keep_events
 from gridless.templates.grid import Grid
 from gridless.templates.summary import files_of_all_ranks, summarise
 from gridless.templates.templates import Templates
@@ -174,13 +175,14 @@ def fit(
     cells = make_cells(net, templates.x, templates.template, weights, grid.unit, shape)
     # In units of log likelihood, over the held-out events: 0 means that nothing was learnt.
     gain = float(-(trainer.mean_cost(split.held_out) * split.held_out.effective).sum())
+    simulated = keep_events(templates.x, templates.template, templates.event_weights, options.seed)
     record = TrainingRecord(
         tuple(history), gain, schedule.epochs, schedule.batch, share, sizes=tried
     )
     summary = summarise(templates, options.components, target)
     return Model(
         net, templates.grid, templates.query, options, record, q, copies, cells, summary,
-        files_of_all_ranks(templates.files), calibration,
+        files_of_all_ranks(templates.files), calibration, simulated,
     )  # fmt: skip
 
 

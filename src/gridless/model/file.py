@@ -29,6 +29,7 @@ from gridless.model.model import Model
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions
 from gridless.model.replicas import Replicas
+from gridless.model.simulated import SimulatedEvents
 from gridless.registry import BASES, NETWORKS
 from gridless.templates.grid import Grid
 
@@ -80,6 +81,9 @@ def model_bytes(model: Model) -> bytes:
     if model.calibration is not None:
         made = model.calibration.arrays()
         arrays |= {f"calibration.{k}": torch.as_tensor(v) for k, v in made.items()}
+    if model.simulated is not None:
+        kept = vars(model.simulated)
+        arrays |= {f"simulated.{k}": torch.as_tensor(v) for k, v in kept.items()}
     if model.cells is not None:
         cells = {k: v for k, v in asdict(model.cells).items() if v is not None}
         arrays |= {f"cells.{k}": torch.as_tensor(v) for k, v in cells.items()}
@@ -180,7 +184,27 @@ def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | n
         header.summary,
         tuple(header.files),
         _build_calibration(_under("calibration.", arrays), grid),
+        _build_simulated(_under("simulated.", arrays), grid, len(header.query.observables)),
     )
+
+
+def _build_simulated(
+    arrays: dict[str, Tensor], grid: Grid, observables: int
+) -> SimulatedEvents | None:
+    if not arrays:
+        return None
+    template = arrays["template"]
+    check_shape("simulated.template", template, None, kind=torch.int32)
+    kept = SimulatedEvents(
+        take(arrays, "x", len(template), observables),
+        np.asarray(template.numpy()),
+        take(arrays, "weights", len(template)),
+    )
+    try:
+        kept.check(len(grid), observables)
+    except ValueError as error:
+        raise InputError(f"damaged, {error}; {_CURE}") from error
+    return kept
 
 
 def _build_calibration(arrays: dict[str, Tensor], grid: Grid) -> Calibration | None:

@@ -36,10 +36,13 @@ from gridless.model.channels import (
     learnt_vectors,
 )
 from gridless.model.evaluation import mixture_of
+from gridless.model.grouping import grouped
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.replicas import Replicas
+from gridless.model.simulated import SimulatedEvents
+from gridless.model.simulating import Simulating
 from gridless.templates.arrays import Array, as_events, as_weights, check_total, check_used
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Binned, Histogram, bin_events
@@ -51,7 +54,7 @@ LARGEST_COEFFICIENT = 1e100
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Simulating):
     """p(theta | x) as learnt from templates, with the implied prior that belongs to it.
 
     `query` says how observables are made of columns, and which events are used. `options` are the
@@ -59,7 +62,7 @@ class Model:
     valid whatever the network learnt; without it (calibrate=False) `replicas` carry the uncertainty
     from finite simulation. `cells` tell whether observed events look like it. `summary` is the
     audit of the templates with the distributions of their observables, `files` where they came
-    from.
+    from. `simulated` are some of the simulated events: `at` makes simulation at any theta of them.
 
     Examples
     --------
@@ -84,6 +87,7 @@ class Model:
     summary: Summary | None = None
     files: tuple[FileRecord, ...] = ()
     calibration: Calibration | None = None
+    simulated: SimulatedEvents | None = None
 
     @property
     def observables(self) -> tuple[str, ...]:
@@ -139,16 +143,21 @@ class Model:
         mixture = mixture_of(self.network.double_copy(), self.events(x)[0])
         return Posterior(mixture, self.grid, self.log_q)
 
-    def likelihood(self, x: Any, weights: Any = None) -> Likelihood:
+    def likelihood(self, x: Any, weights: Any = None, by: Any = None) -> Likelihood:
         """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass; up to a
         constant.
 
         Of a data frame, events that the model's selection leaves out are not used. An array holds
         the observables alone: give selected events, or a warning says that they are not.
+
+        `by` (events,) names the group of each event, such as its run period: groups are channels
+        of their own, which `likelihood.by()` compares.
         """
         table, given = self.events(x, weights)
         if given is not None:
             check_total(float(given.sum()))
+        if by is not None:
+            return grouped(self.likelihood_of, table, given, by)
         likelihood = self.likelihood_of(table, given)
         check_used(likelihood.events, len(table))
         offered = len(x) if hasattr(x, "columns") else getattr(x, "offered", None)
@@ -189,6 +198,7 @@ class Model:
             warnings=self.warnings,
             model=self.identity,
             observed=self._binned(used, of_used),
+            toys=self.toys(float(w.sum()), float((w**2).sum())),
         )
         return Likelihood([channel])
 
