@@ -20,6 +20,7 @@ from gridless.files.expressions import names as names_in
 from gridless.files.read import ENTRY, Sample, read
 from gridless.likelihood import printing
 from gridless.likelihood.agreement import Agreement, Cells
+from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.warnings import (
     EstimateWarning,
@@ -27,8 +28,12 @@ from gridless.likelihood.warnings import (
     check_warnings,
     model_warnings,
 )
+from gridless.measurement.likelihood import MeasurementLikelihood
+from gridless.measurement.measurement import Measurement
+from gridless.measurement.term import SummaryChannel
 from gridless.model.cells import far_events, fill
 from gridless.model.channels import (
+    observed_sums,
     calibrated_channel,
     calibrated_vectors,
     learnt_channel,
@@ -53,7 +58,7 @@ class Model:
     `query` says how observables are made of columns, and which events are used. `options` are the
     arguments of the fit, `record` how the training went. `calibration` makes likelihoods that are
     valid whatever the network learnt; without it (calibrate=False) `replicas` carry the uncertainty
-    from finite simulation. `cells` tell whether observed events look like it. `summary` is the
+    from finite simulation. `measurement` knows the systematics and backgrounds. `cells` tell whether observed events look like it. `summary` is the
     audit of the templates with the distributions of their observables, `files` where they came
     from.
 
@@ -80,6 +85,7 @@ class Model:
     summary: Summary | None = None
     files: tuple[FileRecord, ...] = ()
     calibration: Calibration | None = None
+    measurement: Measurement | None = None
 
     @property
     def observables(self) -> tuple[str, ...]:
@@ -150,7 +156,7 @@ class Model:
         offered = len(x) if hasattr(x, "columns") else getattr(x, "offered", None)
         if offered in (None, len(table)):
             return likelihood
-        return Likelihood([replace(likelihood.channels[0], offered=offered)])
+        return likelihood.with_offered(offered)
 
     @own_threads()
     def likelihood_of(self, table: Array, weights: Array | None) -> Likelihood:
@@ -186,7 +192,10 @@ class Model:
             model=self.identity,
             observed=self._binned(used, of_used),
         )
-        return Likelihood([channel])
+        if self.measurement is None:
+            return Likelihood([channel])
+        sums = observed_sums(self.network, self.measurement, used, of_used)
+        return MeasurementLikelihood([SummaryChannel(self.measurement, sums, channel)])
 
     def _learnt_channel(self, table: Array, weights: Array | None) -> Channel:
         """The likelihood as the network has learnt it."""
