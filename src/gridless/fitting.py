@@ -19,6 +19,7 @@ from gridless.measurement.inputs import (
     check_backgrounds,
     check_systematics,
 )
+from gridless.measurement.mixing import mixed
 from gridless.model.cells import make_cells
 from gridless.model.model import Model
 from gridless.model.prior import implied_prior
@@ -31,7 +32,7 @@ from gridless.templates.templates import Templates
 from gridless.training.calibration import calibrate_network
 from gridless.training.checkpoint import Checkpoint, checkpoint_path, fingerprint
 from gridless.training.events import Events, split_events
-from gridless.training.measuring import check_measurement, measure_network, mixed
+from gridless.training.measuring import check_measurement, measure_network
 from gridless.training.objectives import Objective, find_objective
 from gridless.training.replicas import replicate
 from gridless.training.stages import train
@@ -130,7 +131,8 @@ def fit(
         from there. It stays when the fit has ended, so that nothing is lost before the model is
         saved; delete it then. A damaged one, or one of other events or options, is not used.
     systematics : sequence of Systematic
-        Named changes of the simulation, each with a nuisance parameter: see docs/howto/systematics.md.
+        Named changes of the simulation, each with a nuisance parameter: see
+        docs/howto/systematics.md.
     backgrounds : sequence of Background
         Processes that are mixed into every template with a share.
 

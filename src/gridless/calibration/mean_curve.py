@@ -73,13 +73,16 @@ class MeanCurve:
         return np.asarray(slopes(t, self.powers) @ self.coefficients)
 
 
-def fit_mean_curve(moments: Moments) -> MeanCurve:
+def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     """The curve through the means of the templates.
 
     Parameters
     ----------
     moments : Moments
         Those of the whitened summary.
+    certain : bool
+        Turn to components of curvature only where it is beyond the noise: of a long summary the
+        component with the most curvature is otherwise that of the most noise.
 
     Returns
     -------
@@ -88,7 +91,7 @@ def fit_mean_curve(moments: Moments) -> MeanCurve:
     count, parameters = moments.t.shape
     powers = powers_up_to(min(MAX_DEGREE[parameters], count + 2), parameters)
     matrix = terms(moments.t, powers)
-    rotation = _rotation(matrix, powers, moments.mean)
+    rotation = _rotation(matrix, powers, moments, certain)
     means = moments.mean @ rotation
     covariance = rotation.T @ moments.mean_covariance @ rotation
     widths = np.stack(
@@ -149,11 +152,21 @@ def _posterior(
     )
 
 
-def _rotation(matrix: Array, powers: Powers, means: Array) -> Array:
+def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) -> Array:
     """Components (d, d) in which the curvature of mu is spread over as few as possible."""
     linear = matrix[:, powers.sum(axis=1) <= 1]
+    means = moments.mean
     straight = linear @ np.linalg.lstsq(linear, means, rcond=None)[0]
-    return np.asarray(np.linalg.svd(means - straight, full_matrices=True)[2].T)
+    if not certain:
+        return np.asarray(np.linalg.svd(means - straight, full_matrices=True)[2].T)
+    count, size = means.shape
+    noise = np.sqrt(np.trace(moments.mean_covariance, axis1=1, axis2=2) / size)
+    _, values, vectors = np.linalg.svd((means - straight) / noise[:, None], full_matrices=True)
+    # What noise alone reaches in so many rows and columns.
+    edge = np.sqrt(max(count - linear.shape[1], 0)) + np.sqrt(size)
+    kept = vectors[: int((values > 1.2 * edge).sum())]
+    # The rest of the components do not know of each other's noise.
+    return np.asarray(np.linalg.qr(np.vstack([kept, np.eye(size)]).T)[0])
 
 
 def _prior_widths(matrix: Array, powers: Powers, means: Array, variances: Array) -> Array:

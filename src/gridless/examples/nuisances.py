@@ -46,7 +46,8 @@ class Exact:
 class Nuisances(Example):
     """Six observables, eight systematics and a background of 10 +- 3 percent.
 
-    x1 ~ scale N(5 + theta, width) carries the parameter; scales (jes, bjes), the width (jer), shifts
+    x1 ~ scale N(5 + theta, width) carries the parameter; scales (jes, bjes), the width (jer),
+    shifts
     (pileup, fsr, isr) and shapes (lepton, tail) move it and the others, which constrain them.
 
     Examples
@@ -117,7 +118,7 @@ class Nuisances(Example):
             if gradient @ step < CONVERGED:
                 break
         scores = self.scores(x, p)
-        covariance = np.linalg.inv(scores.T @ scores + prior)
+        covariance = np.asarray(np.linalg.inv(scores.T @ scores + prior))
         return Exact(p, covariance, covariance[0, 1:])
 
     def scores(self, x: Array, p: Array) -> Array:
@@ -126,7 +127,9 @@ class Nuisances(Example):
         for axis in range(len(p)):
             step = np.zeros_like(p)
             step[axis] = STEP
-            found.append((self.log_profile(x, p + step) - self.log_profile(x, p - step)) / (2 * STEP))
+            found.append(
+                (self.log_profile(x, p + step) - self.log_profile(x, p - step)) / (2 * STEP)
+            )
         return np.stack(found, axis=1)
 
     def simulate(
@@ -141,8 +144,8 @@ class Nuisances(Example):
         seed : int
             Fixes everything random.
         kind : str
-            How variations are made: of the "same" events, of "independent" ones, or as "weights" of the
-            nominal ones.
+            How variations are made: of the "same" events, of "independent" ones, or as "weights"
+            of the nominal ones.
         templates : int
             Values of theta.
         """
@@ -153,21 +156,24 @@ class Nuisances(Example):
         x, other = self.signal(u, theta, none), self.other(v, none)
         found, of_other = [], []
         for number, name in enumerate(self.systematics):
-            sides, others = [], []
+            sides: list[Any] = []
+            others: list[Any] = []
             for sign in (1.0, -1.0):
                 alpha = none.copy()
                 alpha[number] = sign
                 if kind == "weights":
-                    sides.append(self._ratio(x, self._signal(theta, alpha), self._signal(theta, none)))
+                    sides.append(
+                        self._ratio(x, self._signal(theta, alpha), self._signal(theta, none))
+                    )
                     others.append(self._ratio(other, self._other(alpha), self._other(none)))
                     continue
                 if kind == "independent":
                     u, v = self.primary(len(theta), random), self.primary(events, random)
                 sides.append((self.signal(u, theta, alpha), theta))
                 others.append((self.other(v, alpha), None))
-            found.append(Systematic(name, *sides))
+            found.append(Systematic(name, sides[0], sides[1]))
             if name == "jes":
-                of_other.append(Systematic(name, *others))
+                of_other.append(Systematic(name, others[0], others[1]))
         background = Background(
             "background", other, self.share, self.share_error, systematics=of_other
         )
@@ -215,7 +221,9 @@ class Nuisances(Example):
             columns.append(location[j] + scale[j] * base)
         return np.stack(columns, axis=1)
 
-    def _log_pdf(self, x: Array, location: list[Any], scale: list[Any], shape: list[float]) -> Array:
+    def _log_pdf(
+        self, x: Array, location: list[Any], scale: list[Any], shape: list[float]
+    ) -> Array:
         total = np.zeros(len(x))
         for j, kind in enumerate((norm, norm, gamma, logistic, gamma, norm)):
             y = (x[:, j] - location[j]) / scale[j]
@@ -230,8 +238,8 @@ class Nuisances(Example):
 def _log_base(kind: Any, y: Array, shape: float) -> Array:
     """The log density of a standard normal, logistic or gamma number, up to a constant."""
     if kind is norm:
-        return -0.5 * y**2 - 0.5 * np.log(2 * np.pi)
+        return np.asarray(-0.5 * y**2 - 0.5 * np.log(2 * np.pi))
     if kind is logistic:
-        return -y - 2 * np.logaddexp(0, -y)
+        return np.asarray(-y - 2 * np.logaddexp(0, -y))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(y > 0, (shape - 1) * np.log(y) - y - gammaln(shape), -np.inf)

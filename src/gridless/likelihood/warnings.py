@@ -101,7 +101,8 @@ WARNINGS = (
         "score_check",
         "the means of the templates do not lie on a smooth curve "
         f"(p < {SCORE_CHECK_P_VALUE:g}); what is left is in the uncertainty from simulation",
-        "look at `model.check`; simulate more values between the templates, or look for wrong files",
+        "look at `model.check`; simulate more values between the templates, or look for wrong "
+        "files",
     ),
     Rule(
         "collapsed",
@@ -154,7 +155,7 @@ WARNINGS = (
     ),
     Rule(
         "over_constrained",
-        f"the error of a nuisance parameter after the fit is under {TIGHT_PULL:g} of its constraint",
+        f"the fit knows a nuisance parameter to under {TIGHT_PULL:g} of its constraint",
         "one parameter may be too few for this systematic: split it, or make the variation smaller",
         serious=False,
     ),

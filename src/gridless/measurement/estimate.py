@@ -148,8 +148,8 @@ class MeasurementEstimate(Estimate):
         Returns
         -------
         dict
-            As that of an estimate without systematics, and `nuisances` (by name: value, error, pull,
-            impacts), `names` with `full_correlation`, `chi2` and `dof`.
+            As that of an estimate without systematics, and `nuisances` (by name: value, error,
+            pull, impacts), `names` with `full_correlation`, `chi2` and `dof`.
         """
         return super().to_dict() | {
             "nuisances": {one.name: one.to_dict() for one in self.nuisances},

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 def make_estimate(likelihood: "MeasurementLikelihood") -> MeasurementEstimate:
     """The estimate at the minimum of a likelihood."""
-    best = likelihood.best
-    covariances = likelihood.covariances
-    total = likelihood.covariance
-    names = likelihood.names
+    best = likelihood.joint.best
+    covariances = likelihood.joint.covariances
+    total = likelihood.joint.covariance
+    names = likelihood.joint.names
     interest = [names.index(name) for name in likelihood.interest]
     results = [_parameter(likelihood, place, profile=True) for place in interest]
     rest = [
@@ -56,26 +56,24 @@ def make_estimate(likelihood: "MeasurementLikelihood") -> MeasurementEstimate:
     )
 
 
-def _parameter(
-    likelihood: "MeasurementLikelihood", place: int, profile: bool
-) -> ParameterEstimate:
+def _parameter(likelihood: "MeasurementLikelihood", place: int, profile: bool) -> ParameterEstimate:
     """The estimate of one parameter, its interval by its profile or by its error."""
-    value = float(likelihood.best[place])
-    low, high = float(likelihood.low[place]), float(likelihood.high[place])
+    value = float(likelihood.joint.best[place])
+    low, high = float(likelihood.joint.low[place]), float(likelihood.joint.high[place])
     budget = {
         source: float(np.sqrt(max(c[place, place], 0.0)))
-        for source, c in likelihood.covariances.items()
+        for source, c in likelihood.joint.covariances.items()
     }
-    pinned = bool(likelihood.at_bound[place])
+    pinned = bool(likelihood.joint.at_bound[place])
     error = float(np.sqrt(sum(part**2 for part in budget.values())))
     if profile:
-        (left, cut_left), (right, cut_right) = likelihood.crossings(place, LEVEL)
+        (left, cut_left), (right, cut_right) = likelihood.joint.crossings(place, LEVEL)
     else:
         left, right, cut_left, cut_right = value - error, value + error, False, False
     if pinned or not np.isfinite(error):
         budget = {STAT: 0.5 * (right - left)}
     return ParameterEstimate(
-        name=likelihood.names[place],
+        name=likelihood.joint.names[place],
         value=value,
         stat_interval=(left, right),
         budget=budget,
@@ -92,11 +90,11 @@ def _nuisance(
     best: Array,
     total: Array,
 ) -> NuisanceEstimate:
-    place = likelihood.names.index(name)
+    place = likelihood.joint.place(name)
     impacts = {}
     for parameter in likelihood.interest:
-        axis = likelihood.names.index(parameter)
-        own = likelihood.covariances.get(name)
+        axis = likelihood.joint.place(parameter)
+        own = likelihood.joint.covariances.get(name)
         impact = 0.0
         if own is not None and own[place, place] > 0:
             # Of rank 1: its column holds the shifts of all parameters times that of its own.
@@ -108,8 +106,8 @@ def _nuisance(
 
 def _agreement(likelihood: "MeasurementLikelihood") -> tuple[dict[str, float], float, int]:
     """The p-value of every channel, and chi2 with degrees of freedom of all."""
-    best = likelihood.best
-    terms, curves = likelihood.terms
+    best = likelihood.joint.best
+    terms, curves = likelihood.joint.terms
     each: dict[str, float] = {}
     chi2, dof = 0.0, 0
     labels = _labels(likelihood.channels)
@@ -122,7 +120,7 @@ def _agreement(likelihood: "MeasurementLikelihood") -> tuple[dict[str, float], f
         )
         pulls = sum(
             ((best[place] - centre) / error) ** 2
-            for place, centre, error in likelihood.gaussians
+            for place, centre, error in likelihood.joint.gaussians
             if place in term.places
         )
         count = sum(name in likelihood.interest for name in term.known.names)
@@ -135,7 +133,9 @@ def _agreement(likelihood: "MeasurementLikelihood") -> tuple[dict[str, float], f
             each[label] = p_value(*found)
             chi2 += found[0]
             dof += found[1] + len(curve.places)
-    chi2 += sum(((best[p] - centre) / error) ** 2 for p, centre, error in likelihood.gaussians)
+    chi2 += sum(
+        ((best[p] - centre) / error) ** 2 for p, centre, error in likelihood.joint.gaussians
+    )
     loose = sum(one.constraint is None and one.name not in likelihood.held
                 for one in likelihood.nuisances)  # fmt: skip
     dof += len(likelihood.constraints) - free - loose
@@ -164,7 +164,7 @@ def _warnings(
     channels = likelihood.channels
     for label, channel in zip(_labels(channels), channels, strict=True):
         grid = channel.grid
-        values = likelihood.best[[likelihood.names.index(name) for name in grid.parameters]]
+        values = likelihood.joint.best[[likelihood.joint.place(name) for name in grid.parameters]]
         own = [*warnings.extrapolation_warnings(values, grid), *channel.warnings]
         if channel.agreement is not None:
             filling = channel.agreement.filling
@@ -175,12 +175,12 @@ def _warnings(
         found += [w._replace(text=f"{label}: {w.text}") if several else w for w in own]
     if not any(w.name == "bad_fit" for w in found):
         found += warnings.fit_warnings(together)
-    for one in likelihood.nuisances:
-        if one.constraint is None or one.name in likelihood.held:
+    for nuisance in likelihood.nuisances:
+        if nuisance.constraint is None or nuisance.name in likelihood.held:
             continue
-        place = likelihood.names.index(one.name)
-        error = np.sqrt(likelihood.covariance[place, place])
-        found += warnings.nuisance_warnings(
-            one.name, float(likelihood.best[place] / one.constraint), float(error / one.constraint)
-        )
+        place = likelihood.joint.place(nuisance.name)
+        error = np.sqrt(likelihood.joint.covariance[place, place])
+        pull = float(likelihood.joint.best[place] / nuisance.constraint)
+        constrained = float(error / nuisance.constraint)
+        found += warnings.nuisance_warnings(nuisance.name, pull, constrained)
     return tuple(dict.fromkeys(found))

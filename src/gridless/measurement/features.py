@@ -2,8 +2,8 @@
 
 The score of a small change of the simulation, d log p / d alpha, is approximated by least squares:
 s(x) = Delta' (Sigma + ridge)^-1 f(x), Delta the change of the mean of the features f and Sigma
-their covariance. f has the network's own summary, the standardised observables z, their products, and
-tanh of fixed random directions.
+their covariance. f has the network's own summary, the standardised observables z, their products,
+and tanh of fixed random directions.
 """
 
 from dataclasses import dataclass
@@ -43,6 +43,13 @@ class Features:
         return np.hstack(parts)
 
 
+def feature_size(features: Features, summary: int) -> int:
+    """The number of features of events with a network's summary of so many numbers."""
+    count = len(features.directions)
+    products = count * (count + 1) // 2 if count <= MAX_PRODUCTS else 0
+    return summary + count + products + len(features.offsets)
+
+
 def make_features(observables: int, seed: int) -> Features:
     """Features with random directions from a seed."""
     random = np.random.default_rng(seed)
@@ -67,8 +74,8 @@ def discriminants(deltas: Array, covariance: Array) -> Array:
     Returns
     -------
     array
-        Of each fold, those that its own events gave, of unit variance. The ridge of each change is the
-        one whose projections tell the changes of the other folds best.
+        Of each fold, those that its own events gave, of unit variance. The ridge of each change is
+        the one whose projections tell the changes of the other folds best.
     """
     folds, changes, size = deltas.shape
     scale = np.sqrt(np.diag(covariance))

@@ -51,14 +51,16 @@ class Systematic:
     name : str
         Also that of its parameter alpha. Equal names in several channels are one parameter.
     up, down : Templates, (x, theta), (x, theta, weights), or array
-        Events of the varied simulation at one or several values of theta, on the grid or not. An array
+        Events of the varied simulation at one or several values of theta, on the grid or not. An
+        array
         with one axis has a weight for each event of the templates, instead of theirs; one with two
         axes has the observables of the templates' own events, in their order. Without `down` the
         variation has one side: mu + alpha (up - mu).
     constraint : float or None
         The standard deviation of alpha, in units of the variation; None leaves it free.
     same_events : bool or (numbers, numbers of up, numbers of down), optional
-        Whether the varied events are those of the templates, row by row; or the numbers of events of
+        Whether the varied events are those of the templates, row by row; or the numbers of events
+        of
         the templates and of the variations, by which they are found. By default rows are compared.
 
     Examples
@@ -177,7 +179,7 @@ class Background:
         given = _weights(weights, len(table), where)
         if given is not None and not given.sum() > 0:
             raise InputError(
-                f"{where}: a total weight of {given.sum():g}; it must be positive: check the weights"
+                f"{where}: a total weight of {given.sum():g}; it must be positive: check it"
             )
         for field, value in {
             "name": name,
@@ -240,7 +242,9 @@ def _side(value: Any, where: str) -> Side:
         return Side(value.x, value.theta, value.weights)
     if isinstance(value, tuple):
         if len(value) not in (2, 3):
-            raise InputError(f"{where}: {len(value)} things; give (x, theta) or (x, theta, weights)")
+            raise InputError(
+                f"{where}: {len(value)} things; give (x, theta) or (x, theta, weights)"
+            )
         table = _table(value[0], where)
         theta = None
         if value[1] is not None:

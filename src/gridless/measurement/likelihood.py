@@ -3,12 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from gridless.errors import InputError
 from gridless.likelihood.channel import (
@@ -22,12 +19,11 @@ from gridless.likelihood.channel import (
 from gridless.likelihood.intervals import LEVEL, check_level, chi2_quantile
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.minuit import MinuitCost
-from gridless.measurement.curve_term import CurveTerm
 from gridless.measurement.estimate import MeasurementEstimate
 from gridless.measurement.estimating import make_estimate
+from gridless.measurement.joint import Joint
 from gridless.measurement.measurement import Nuisance
-from gridless.measurement.newton import inverse_on, minimise
-from gridless.measurement.term import SummaryChannel, SummaryTerm
+from gridless.measurement.term import SummaryChannel
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
@@ -92,31 +88,30 @@ class MeasurementLikelihood(Likelihood):
         self.held = dict(held or {})
         self.grid = common_grid(self.channels)
         self.nuisances = _nuisances(self.parts, self.grid)
-        self.names = (*self.grid.parameters, *(one.name for one in self.nuisances))
-        limits = dict(zip(self.grid.parameters, self.grid.bounds.tolist(), strict=True))
-        for one in self.nuisances:
-            far = FAR * (one.constraint or 1.0)
-            limits[one.name] = [-far, far]
-        self.low, self.high = np.array(list(limits.values())).T
+        self.joint = Joint(
+            self.parts, self.plain, self.grid, self.nuisances, self.constraints, self.held
+        )
+        limits = zip(
+            self.joint.names, self.joint.low.tolist(), self.joint.high.tolist(), strict=True
+        )
         MinuitCost.__init__(
-            self,
-            {name: (low, high) for name, (low, high) in limits.items() if name not in self.held},
+            self, {name: (low, high) for name, low, high in limits if name not in self.held}
         )
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Parameters of interest, then nuisance parameters; without those that are held."""
-        return tuple(name for name in self.names if name not in self.held)
+        return tuple(name for name in self.joint.names if name not in self.held)
 
     @property
     def interest(self) -> tuple[str, ...]:
         """The parameters of interest."""
-        return tuple(name for name in self.grid.parameters if name not in self.held)
+        return self.joint.interest
 
-    @cached_property
-    def free(self) -> NDArray[np.bool_]:
-        """Which of all names are not held."""
-        return np.array([name not in self.held for name in self.names])
+    @property
+    def _nuisance_names(self) -> set[str]:
+        """Those of nuisance parameters that are not held."""
+        return {one.name for one in self.nuisances} - set(self.held)
 
     def __add__(self, other: Any) -> Any:
         """The likelihood of both, or iminuit's `CostSum` with one of its costs."""
@@ -126,7 +121,7 @@ class MeasurementLikelihood(Likelihood):
             other = MeasurementLikelihood((), other.channels, other.constraints)
         for name in set(self.held) | set(other.held):
             here = [part.held[name] for part in (self, other) if name in part.held]
-            there = [part for part in (self, other) if name in part.names]
+            there = [part for part in (self, other) if name in part.joint.names]
             if len(here) < len(there) or len(set(here)) > 1:
                 raise InputError(f"{name} is held in one of the likelihoods only; add, then fix")
         return MeasurementLikelihood(
@@ -186,17 +181,18 @@ class MeasurementLikelihood(Likelihood):
         --------
         >>> from gridless.examples import Nuisances
         >>> example = Nuisances()
-        >>> likelihood = example.fit(events=500, seed=1).likelihood(example.sample(0.4, 500, seed=2))
+        >>> model = example.fit(events=500, seed=1)
+        >>> likelihood = model.likelihood(example.sample(0.4, 500, seed=2))
         >>> len(likelihood.fix(jes=0, bjes=0).parameters) == len(likelihood.parameters) - 2
         True
         """
         held = dict(self.held)
         for name, value in values.items():
             place = self._place(name)
-            if not self.low[place] <= value <= self.high[place]:
+            if not self.joint.low[place] <= value <= self.joint.high[place]:
                 raise InputError(
-                    f"fix: {name} = {value:g} is outside {self.low[place]:g} to "
-                    f"{self.high[place]:g}"
+                    f"fix: {name} = {value:g} is outside {self.joint.low[place]:g} to "
+                    f"{self.joint.high[place]:g}"
                 )
             held[name] = float(value)
         if all(name in held for name in self.grid.parameters):
@@ -219,9 +215,7 @@ class MeasurementLikelihood(Likelihood):
         MeasurementLikelihood
         """
         self._place(parameter)
-        return self._with(
-            constraints=[*self.constraints, make_constraint(parameter, value, error)]
-        )
+        return self._with(constraints=[*self.constraints, make_constraint(parameter, value, error)])
 
     def maximum(self) -> MeasurementEstimate:
         """The most likely parameters, with budget, pulls, impacts and warnings.
@@ -248,7 +242,7 @@ class MeasurementLikelihood(Likelihood):
         """
         place = self._place(parameter)
         points = np.asarray(values, float)
-        found = [self._profiled({place: one})[0] - self._floor for one in points.ravel()]
+        found = [self.joint.profiled({place: one})[0] - self.joint.floor for one in points.ravel()]
         return np.array(found).reshape(points.shape)
 
     def scan(self, theta: Any) -> Array:
@@ -283,10 +277,10 @@ class MeasurementLikelihood(Likelihood):
             raise InputError(f"interval: several parameters; say which: parameter={names}")
         place = self._place(parameter or self.interest[0])
         if stat:
-            held = {name: float(v) for name, v in zip(self.names, self.best, strict=True)
-                    if name not in self.interest and name not in self.held}  # fmt: skip
-            return self.fix(**held).interval(level, self.names[place])
-        low, high = (end for end, _ in self.crossings(place, check_level(level)))
+            best = zip(self.joint.names, self.joint.best.tolist(), strict=True)
+            held = {name: value for name, value in best if name in self._nuisance_names}
+            return self.fix(**held).interval(level, self.joint.names[place])
+        low, high = (end for end, _ in self.joint.crossings(place, check_level(level)))
         return low, high
 
     def contour(self, first: str, second: str, level: float = LEVEL, points: int = 64) -> Array:
@@ -309,7 +303,7 @@ class MeasurementLikelihood(Likelihood):
         axes = [self._place(first), self._place(second)]
         if axes[0] == axes[1]:
             raise InputError(f"contour: {first} twice; give two parameters")
-        shape = self.covariance[np.ix_(axes, axes)]
+        shape = self.joint.covariance[np.ix_(axes, axes)]
         if not np.isfinite(shape).all():
             raise InputError("contour: the likelihood has no minimum inside the bounds")
         root = np.linalg.cholesky(shape)
@@ -317,202 +311,23 @@ class MeasurementLikelihood(Likelihood):
         found = []
         for angle in np.linspace(0, 2 * np.pi, points, endpoint=False):
             step = root @ [np.cos(angle), np.sin(angle)]
-            reach = self._reach(axes, step, rise)[0]
-            found.append(self.best[axes] + reach * step)
-        return np.array([*found, found[0]]).clip(self.low[axes], self.high[axes])
-
-    # What estimates are made of.
-
-    def slopes(self, p: Array) -> tuple[float, Array, Array]:
-        """Value, gradient and second derivatives at values of all names."""
-        value, gradient, hessian = 0.0, np.zeros(len(p)), np.zeros((len(p), len(p)))
-        for term in (*self._terms, *self._curves):
-            part = term.slopes(p)
-            value, gradient, hessian = value + part[0], gradient + part[1], hessian + part[2]
-        for place, centre, error in self.gaussians:
-            pull = (p[place] - centre) / error
-            value += 0.5 * pull**2
-            gradient[place] += pull / error
-            hessian[place, place] += 1 / error**2
-        return value, gradient, hessian
-
-    @cached_property
-    def gaussians(self) -> list[tuple[int, float, float]]:
-        """Place, value and error of every constraint."""
-        found = [
-            (self.names.index(one.name), 0.0, one.constraint)
-            for one in self.nuisances
-            if one.constraint is not None and one.name not in self.held
-        ]
-        return found + [(self.names.index(c.parameter), c.value, c.error) for c in self.constraints]
-
-    @cached_property
-    def _curves(self) -> list[CurveTerm]:
-        return [
-            CurveTerm(channel, self._places(channel.parameters), len(self.names))
-            for channel in self.plain
-        ]
-
-    def _places(self, names: Sequence[str]) -> NDArray[np.int64]:
-        return np.array([self.names.index(name) for name in names], np.int64)
-
-    def _make_terms(self, reference: Array) -> list[SummaryTerm]:
-        return [
-            SummaryTerm(c, self._places(c.measurement.names), reference, len(self.names))
-            for c in self.parts
-        ]
-
-    @property
-    def terms(self) -> tuple[list[SummaryTerm], list[CurveTerm]]:
-        """The parts of the likelihood, with covariances at the estimate."""
-        _ = self.best
-        return self._terms, self._curves
-
-    @cached_property
-    def best(self) -> Array:
-        """The best values of all names; those that are held at their values."""
-        start = np.zeros(len(self.names))
-        count = len(self.grid.parameters)
-        start[:count] = self.grid.bounds.mean(axis=1)
-        for name, value in self.held.items():
-            start[self.names.index(name)] = value
-        best = start
-        for number in range(REFERENCES):
-            self._terms = self._make_terms(best)
-            best = self._search(start) if number == 0 else self._descend(best)
-        return best
-
-    def _search(self, start: Array) -> Array:
-        """The lowest of the minima found from several values of the parameters of interest."""
-        count = len(self.interest)
-        axes = [self.grid.parameters.index(name) for name in self.interest]
-        values = [
-            self.grid.bounds[a, 0] + self.grid.range[a] * (np.arange(n) + 0.5) / n
-            for a, n in zip(axes, [STARTS.get(count, 3)] * count, strict=True)
-        ]
-        nuisance = self.free.copy()
-        nuisance[: len(self.grid.parameters)] = False
-        promised = []
-        for point in product(*values):
-            p = start.copy()
-            p[axes] = point
-            value, gradient, hessian = self.slopes(p)
-            inverse = inverse_on(hessian, nuisance) if nuisance.any() else None
-            step = np.zeros_like(p) if inverse is None else -inverse @ gradient
-            promised.append((value + 0.5 * gradient @ step, p + step))
-        promised.sort(key=lambda pair: pair[0])
-        found = [self._descend(p) for _, p in promised[:2]]
-        return min(found, key=lambda p: self.slopes(p)[0])
-
-    def _descend(self, start: Array) -> Array:
-        return minimise(self.slopes, start, self.low, self.high, self.free)
-
-    @cached_property
-    def _floor(self) -> float:
-        return self.slopes(self.best)[0]
-
-    @cached_property
-    def at_bound(self) -> NDArray[np.bool_]:
-        """Which of all names lie on a bound."""
-        edge = 1e-9 * (self.high - self.low)
-        return np.asarray((self.best < self.low + edge) | (self.best > self.high - edge))
-
-    @cached_property
-    def covariances(self) -> dict[str, Array]:
-        """The covariance (names, names) of the best values from every source."""
-        hessian = self.slopes(self.best)[2]
-        response = inverse_on(hessian, self.free & ~self.at_bound)
-        if response is None:
-            return {"stat": np.full_like(hessian, np.nan)}
-        scores: dict[str, Array] = {}
-        for term in (*self._terms, *self._curves):
-            for name, matrix in term.score_covariances(self.best).items():
-                scores[name] = scores.get(name, 0.0) + matrix
-        for one in self.nuisances:
-            if one.constraint is not None and one.name not in self.held:
-                place = self.names.index(one.name)
-                scores[one.name] = np.zeros_like(hessian)
-                scores[one.name][place, place] = 1 / one.constraint**2
-        for constraint in self.constraints:
-            place = self.names.index(constraint.parameter)
-            matrix = scores.setdefault(constraint.source, np.zeros_like(hessian))
-            matrix[place, place] += 1 / constraint.error**2
-        return {name: response @ matrix @ response for name, matrix in scores.items()}
-
-    @cached_property
-    def covariance(self) -> Array:
-        """The covariance of the best values of all names."""
-        return np.asarray(sum(self.covariances.values()))
-
-    def crossings(self, place: int, level: float) -> list[tuple[float, bool]]:
-        """The low and high end of the interval of a parameter, and whether a bound cuts each."""
-        error = np.sqrt(self.covariance[place, place])
-        if not np.isfinite(error) or error == 0:
-            return [(float(self.low[place]), True), (float(self.high[place]), True)]
-        rise = 0.5 * chi2_quantile(level, 1)
-        found = []
-        for sign in (-1.0, 1.0):
-            reach, cut = self._reach([place], np.array([sign * error]), rise)
-            found.append((float(self.best[place] + reach * sign * error), cut))
-        return found
-
-    def _reach(self, axes: list[int], step: Array, rise: float) -> tuple[float, bool]:
-        """How many steps from the minimum the profile has risen by `rise`, and whether a bound is
-        reached before."""
-        room = np.where(step > 0, self.high[axes] - self.best[axes], self.low[axes] - self.best[axes])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            most = float(np.min(np.where(step != 0, room / step, np.inf)))
-        # Of a score whose variance is not its slope, the rise is stretched.
-        stretch = self._stretch(axes, step)
-        state = {"start": self.best}
-
-        def excess(reach: float) -> float:
-            point = dict(zip(axes, self.best[axes] + reach * step, strict=True))
-            value, state["start"] = self._profiled(point, state["start"])
-            return value - self._floor - rise * stretch
-
-        below, above = 0.0, min(np.sqrt(2 * rise), most)
-        while excess(above) < 0:
-            if above >= most:
-                return most, True
-            below, above = above, min(1.3 * above, most)
-            if above > FARTHEST:
-                return min(above, most), above >= most
-        return float(brentq(excess, below, above, xtol=1e-4)), False
-
-    def _stretch(self, axes: list[int], step: Array) -> float:
-        """The curvature of the profile along a step of one standard deviation; 1 by right."""
-        moves = self.free & ~self.at_bound
-        inverse = inverse_on(self.slopes(self.best)[2], moves)
-        if inverse is None:
-            return 1.0
-        naive = inverse[np.ix_(axes, axes)]
-        return float(step @ np.linalg.solve(naive, step)) if np.linalg.det(naive) > 0 else 1.0
-
-    def _profiled(self, held: dict[int, float], start: Array | None = None) -> tuple[float, Array]:
-        """The least value with some parameters held, by place, and where it is."""
-        p = self.best.copy() if start is None else start.copy()
-        free = self.free.copy()
-        for place, value in held.items():
-            p[place] = value
-            free[place] = False
-        if free.any():
-            p = minimise(self.slopes, p, self.low, self.high, free)
-        return self.slopes(p)[0], p
+            reach = self.joint.reach(axes, step, rise)[0]
+            found.append(self.joint.best[axes] + reach * step)
+        return np.array([*found, found[0]]).clip(self.joint.low[axes], self.joint.high[axes])
 
     @cached_property
     def _estimate(self) -> MeasurementEstimate:
         return make_estimate(self)
 
     def _value(self, args: Sequence[float]) -> float:
-        return self.slopes(self._whole(args))[0]
+        return self.joint.slopes(self._whole(args))[0]
 
     def _grad(self, args: Sequence[float]) -> Array:
-        return self.slopes(self._whole(args))[1][self.free]
+        return np.asarray(self.joint.slopes(self._whole(args))[1][self.joint.free])
 
     def _whole(self, args: Sequence[float]) -> Array:
-        p = self.best.copy()
-        p[self.free] = args
+        p = self.joint.best.copy()
+        p[self.joint.free] = args
         return p
 
     def _place(self, parameter: str) -> int:
@@ -520,7 +335,7 @@ class MeasurementLikelihood(Likelihood):
             raise InputError(
                 f"there is no parameter {parameter!r}; there is {', '.join(self.parameters)}"
             )
-        return self.names.index(parameter)
+        return self.joint.names.index(parameter)
 
     def _with(self, **changes: Any) -> "MeasurementLikelihood":
         fields = {
@@ -536,7 +351,9 @@ def _nuisances(parts: Sequence[SummaryChannel], grid: Grid) -> tuple[Nuisance, .
     for part in parts:
         for one in part.measurement.nuisances:
             if one.name in grid.parameters:
-                raise InputError(f"{one.name} is a parameter of one model and a systematic of another")
+                raise InputError(
+                    f"{one.name} is a parameter of one model and a systematic of another"
+                )
             if found.setdefault(one.name, one).constraint != one.constraint:
                 raise InputError(
                     f"{one.name} has a constraint of {found[one.name].constraint} and of "

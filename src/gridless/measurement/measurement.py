@@ -1,6 +1,7 @@
 """What a model knows of a whole measurement: mu(theta, alpha) of the summary, from every sample.
 
-mu = (1 - sum_b f_b) mu_signal(theta, alpha) + sum_b f_b mu_b(alpha),  f_b = share_b + unit_b alpha_b.
+mu = (1 - sum_b f_b) mu_signal(theta, alpha) + sum_b f_b mu_b(alpha), and the shares are
+f_b = share_b + unit_b alpha_b.
 """
 
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ class Measurement:
     @property
     def size(self) -> int:
         """The number of components of the summary."""
-        return self.transform.shape[1]
+        return int(self.transform.shape[1])
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""A process of a measurement: the mean of the summary with its variations, its covariance, its noise."""
+"""A process of a measurement: the mean of the summary with its variations, its covariance, its
+noise."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +16,8 @@ MIN_KERNEL_EVENTS = 2000  # effective events that a covariance between templates
 
 
 class Point(NamedTuple):
-    """A process at one point: its mean (d,), and the slopes of that by t (parameters, d) and by each
-    of its systematics (systematics, d)."""
+    """A process at one point: its mean (d,), and the slopes of that by t (parameters, d) and by
+    each of its systematics (systematics, d)."""
 
     mean: Array
     by_t: Array
@@ -45,6 +46,9 @@ class Process:
         Which nuisance parameters vary it.
     linear, square : tuple of Shift
         What each does, in alpha and in alpha^2.
+    crossed : array (systematics, systematics, d)
+        What two do together beyond what each does, in the product of their alphas; 0 on the
+        diagonal.
     """
 
     t: Array
@@ -57,6 +61,7 @@ class Process:
     systematics: NDArray[np.int64]
     linear: tuple[Shift, ...]
     square: tuple[Shift, ...]
+    crossed: Array
 
     @cached_property
     def shift_powers(self) -> Powers:
@@ -82,7 +87,9 @@ class Process:
         moved = np.einsum("k,kmd->md", a, self._shifts[0])
         moved = moved + np.einsum("k,kmd->md", bend, self._shifts[1])
         by_t = shift_slopes(t, self.powers) @ self.coefficients + dphi @ moved
-        return Point(mean, by_t, first + slope[:, None] * second)
+        together = np.einsum("k,kld->ld", a, self.crossed)
+        mean = mean + 0.5 * a @ together
+        return Point(mean, by_t, first + slope[:, None] * second + together)
 
     def event_covariance(self, t: Array) -> Array:
         """The covariance (d, d) of one event at t: the average of those of near points."""
@@ -108,7 +115,8 @@ class Process:
         """tr(W C) of the noise C, in terms of which sums over coefficients give it: (terms, terms)
         of the nominal mean, and (systematics,) of each linear shift at t."""
         half = np.linalg.cholesky(weight).T
-        rows = np.einsum("ij,mjr->mir", half, self.noise).reshape(len(self.powers), -1)
+        changes = np.concatenate([self.noise, self.open], axis=2)
+        rows = np.einsum("ij,mjr->mir", half, changes).reshape(len(self.powers), -1)
         phi = shift_terms(t[: self.t.shape[1]], self.shift_powers)
         of_shifts = [np.einsum("ij,ij", weight, one.noise(phi)) for one in self.linear]
         return rows @ rows.T, np.array(of_shifts)
@@ -131,4 +139,6 @@ class Process:
 def bent(alpha: Array) -> tuple[Array, Array]:
     """alpha^2, linear beyond |alpha| = 1, and its slope."""
     size = np.abs(alpha)
-    return np.where(size <= 1, alpha**2, 2 * size - 1), np.where(size <= 1, 2 * alpha, 2 * np.sign(alpha))
+    return np.where(size <= 1, alpha**2, 2 * size - 1), np.where(
+        size <= 1, 2 * alpha, 2 * np.sign(alpha)
+    )

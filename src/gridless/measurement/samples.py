@@ -105,11 +105,12 @@ def background_samples(background: Background, observables: int) -> ProcessSampl
     return ProcessSamples(np.zeros((1, 0)), events, made)
 
 
-def _varied(
-    one: Systematic, nominal: Events, theta: Array | None, grid: Grid | None
-) -> Varied:
+def _varied(one: Systematic, nominal: Events, theta: Array | None, grid: Grid | None) -> Varied:
     where = f"systematic {one.name!r}"
-    values = [_theta(side, nominal, theta, f"{where}, {s}") for side, s in zip(one.sides, SIDES, strict=False)]
+    values = [
+        _theta(side, nominal, theta, f"{where}, {s}")
+        for side, s in zip(one.sides, SIDES, strict=False)
+    ]
     t, template, points = _points(values, grid, where)
     sides: list[Events] = []
     same = True
@@ -122,7 +123,12 @@ def _varied(
                 f"{nominal.x.shape[1]}; give the same observables, in their order"
             )
         weights = side.weights
-        if weights is None and side.x is not None and len(x) == len(nominal.x) and _aligned(side, one, nominal, theta, value):
+        if (
+            weights is None
+            and side.x is not None
+            and len(x) == len(nominal.x)
+            and _aligned(side, one, nominal, theta, value)
+        ):
             weights = nominal.weights
         weights = weights_or_ones(weights, len(x))
         key, related = _keys(one, side, nominal, theta, value, len(sides))
@@ -130,7 +136,7 @@ def _varied(
         totals = np.bincount(point, weights, len(t))
         if not (totals > 0).all():
             raise InputError(
-                f"{where}, {name}: a total weight of {totals.min():g} at one of its values of theta; "
+                f"{where}, {name}: a total weight of {totals.min():g} at one value of theta; "
                 "it must be positive: check the weights"
             )
         sides.append(Events(x, weights, point, key))
@@ -149,13 +155,13 @@ def _theta(side: Side, nominal: Events, theta: Array | None, where: str) -> Arra
     if side.theta is not None:
         if side.theta.shape[1] != theta.shape[1]:
             raise InputError(
-                f"{where}: theta has {side.theta.shape[1]} column(s) and not {theta.shape[1]}; give "
+                f"{where}: theta has {side.theta.shape[1]} column(s), not {theta.shape[1]}; give "
                 "one for each parameter"
             )
         return side.theta
     if side.x is not None and len(side.x) != len(nominal.x):
         raise InputError(
-            f"{where}: {len(side.x):,} events without theta, but there are {len(nominal.x):,} in the "
+            f"{where}: {len(side.x):,} events without theta for {len(nominal.x):,} of the "
             "templates; give (x, theta)"
         )
     return theta
@@ -167,7 +173,8 @@ def _points(
     """The points of all sides, the template at each, and the point of each event."""
     if grid is None:
         return np.zeros((1, 0)), np.zeros(1, np.int64), []
-    found, inverse = [], []
+    found: list[NDArray[np.int64]] = []
+    inverse: list[NDArray[np.int64]] = []
     for value in values:
         assert value is not None
         rounded = np.round(grid.to_unit(value) / SAME_POINT).astype(np.int64)
@@ -178,14 +185,14 @@ def _points(
             )
         points, place = np.unique(rounded, axis=0, return_inverse=True)
         found.append(points)
-        inverse.append(place.reshape(-1))
+        inverse.append(place.reshape(-1).astype(np.int64))
     if any(len(points) != len(found[0]) or (points != found[0]).any() for points in found[1:]):
         raise InputError(f"{where}: up and down are at different values of theta; give the same")
     t = found[0] * SAME_POINT
     distance = np.abs(t[:, None] - grid.unit).max(axis=-1)
     template = np.where(distance.min(axis=1) < 2 * SAME_POINT, distance.argmin(axis=1), -1)
     t = np.where(template[:, None] >= 0, grid.unit[template], t)
-    return t, template, inverse
+    return np.asarray(t, np.float64), template.astype(np.int64), inverse
 
 
 def _aligned(
@@ -246,7 +253,8 @@ def _by_number(
     one: Systematic, side: Side, nominal: Events, theta: Array | None, value: Array | None
 ) -> NDArray[np.int64]:
     """Keys by event number at the same theta; those of no nominal event come after them."""
-    assert one.numbers is not None and side.numbers is not None
+    assert one.numbers is not None
+    assert side.numbers is not None
     if len(one.numbers) != len(nominal.key):
         raise InputError(
             f"systematic {one.name!r}: {len(one.numbers):,} event numbers for {len(nominal.key):,} "

@@ -1,8 +1,8 @@
 """How a systematic moves the mean of a summary, as a smooth function of theta with its noise.
 
 d(theta) = sum_m beta_m phi_m(theta) for each component of the summary on its own. The constant is
-free, or held back too; terms of degree m have a normal prior of width s r^m, s and r averaged over a table
-with the likelihood of the differences as the weight (empirical Bayes).
+free, or held back too; terms of degree m have a normal prior of width s r^m, s and r averaged over
+a table with the likelihood of the differences as the weight (empirical Bayes).
 """
 
 from dataclasses import dataclass
@@ -119,6 +119,8 @@ def _likelihood(free: Array, rows: Array, values: Array, variances: Array) -> Ar
     if free.shape[1]:
         inner = free.T @ inverse @ free
         slope = np.einsum("jf,djk,dk->df", free, inverse, values)
-        quadratic = quadratic - np.einsum("df,df->d", slope, np.linalg.solve(inner, slope[..., None])[..., 0])
+        quadratic = quadratic - np.einsum(
+            "df,df->d", slope, np.linalg.solve(inner, slope[..., None])[..., 0]
+        )
         log_det = log_det + np.linalg.slogdet(inner)[1]
     return np.asarray(-0.5 * (quadratic + log_det))

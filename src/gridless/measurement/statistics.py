@@ -72,7 +72,7 @@ def combined(parts: list[tuple[float, Mean]]) -> tuple[Array, Array]:
     mean = np.sum([c * part.mean for c, part in parts], axis=0)
     first = parts[0][1].key
     if all(part.key is first or np.array_equal(part.key, first) for _, part in parts):
-        rows = sum(c * part.influence for c, part in parts)
+        rows = np.sum([c * part.influence for c, part in parts], axis=0)
         return mean, np.asarray(rows.T @ rows)
     label = np.unique(np.concatenate([part.key for _, part in parts]), return_inverse=True)[1]
     rows = np.zeros((int(label.max()) + 1, len(mean)))

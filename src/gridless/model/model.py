@@ -28,16 +28,17 @@ from gridless.likelihood.warnings import (
     check_warnings,
     model_warnings,
 )
+from gridless.measurement.archive import arrays_of
 from gridless.measurement.likelihood import MeasurementLikelihood
 from gridless.measurement.measurement import Measurement
 from gridless.measurement.term import SummaryChannel
 from gridless.model.cells import far_events, fill
 from gridless.model.channels import (
-    observed_sums,
     calibrated_channel,
     calibrated_vectors,
     learnt_channel,
     learnt_vectors,
+    observed_sums,
 )
 from gridless.model.evaluation import mixture_of
 from gridless.model.posterior import Posterior
@@ -58,7 +59,8 @@ class Model:
     `query` says how observables are made of columns, and which events are used. `options` are the
     arguments of the fit, `record` how the training went. `calibration` makes likelihoods that are
     valid whatever the network learnt; without it (calibrate=False) `replicas` carry the uncertainty
-    from finite simulation. `measurement` knows the systematics and backgrounds. `cells` tell whether observed events look like it. `summary` is the
+    from finite simulation. `measurement` knows the systematics and backgrounds. `cells` tell
+    whether observed events look like it. `summary` is the
     audit of the templates with the distributions of their observables, `files` where they came
     from.
 
@@ -272,6 +274,8 @@ class Model:
             parts.append(self.replicas.log_q)
         if self.calibration is not None:
             parts += [self.calibration.a, self.calibration.b]
+        if self.measurement is not None:
+            parts += arrays_of(self.measurement).values()
         digest = sha256()
         for part in parts:
             digest.update(np.ascontiguousarray(part).tobytes())

@@ -27,6 +27,7 @@ from gridless.measurement.statistics import FOLDS, Mean, combined, sample_mean, 
 from gridless.model.summaries import event_features
 from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
+from gridless.training.crossing import crossed_shifts
 
 POOR_FIT = 0.01  # p-value below which a curve does not describe the means of the templates
 MOST_LEARNT = 400_000  # events of a sample from which projections are learnt
@@ -48,7 +49,7 @@ def check_measurement(
     backgrounds: Sequence[Background],
     calibrate: bool,
 ) -> Whole | None:
-    """The samples of a measurement, refused before anything is trained; None where there are none."""
+    """The samples of a measurement, checked before anything is trained; None without any."""
     if not systematics and not backgrounds:
         return None
     if not calibrate:
@@ -104,7 +105,9 @@ def _nuisances(
     for background in backgrounds:
         if background.name in found:
             raise InputError(f"{background.name!r} is a systematic and a background; rename one")
-        found[background.name] = Nuisance(background.name, None if background.error is None else 1.0)
+        found[background.name] = Nuisance(
+            background.name, None if background.error is None else 1.0
+        )
     for name in parameters:
         if name in found:
             raise InputError(f"{name!r} is a parameter and a systematic or background; rename one")
@@ -122,7 +125,7 @@ class _Reader:
         return np.concatenate([self.features(c, z) for _, c, z in event_features(self.network, x)])
 
     def summary_size(self, x: Array) -> int:
-        return next(c.shape[1] for _, c, _ in event_features(self.network, x[:2]))
+        return int(next(c.shape[1] for _, c, _ in event_features(self.network, x[:2])))
 
 
 def _folds(key: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -185,7 +188,7 @@ def _feature_change(reader: _Reader, sample: ProcessSamples, varied: Varied) -> 
             f, w, fold = _features_at(reader, side, int(template) if nominal else point)
             ends.append(np.array([_mean(f, w, fold == k) for k in range(FOLDS)]))
         found.append((ends[0] - ends[1]) / len(varied.sides))
-    return np.mean(found, axis=0)
+    return np.asarray(np.mean(found, axis=0))
 
 
 def _features_at(
@@ -222,7 +225,7 @@ class _Builder:
         read = [self._read(sample) for sample in samples]
         nominal = read[0][0]
         white, centre, transform = nominal.whitened()
-        curve = fit_mean_curve(white)
+        curve = fit_mean_curve(white, certain=True)
         scale = curve.chi2 / curve.dof if curve.p_value < POOR_FIT else 1.0
         roots = np.linalg.cholesky(white.mean_covariance * scale)
         terms, d = curve.coefficients.shape
@@ -258,8 +261,8 @@ class _Builder:
 
     def _shifts(
         self, sample: ProcessSamples, read: list["_Differences"], transform: Array
-    ) -> tuple[NDArray[np.int64], tuple[Shift, ...], tuple[Shift, ...]]:
-        """Which systematics a process has, and the shifts of each."""
+    ) -> tuple[NDArray[np.int64], tuple[Shift, ...], tuple[Shift, ...], Array]:
+        """Which systematics a process has, the shifts of each, and of pairs."""
         linear, square = [], []
         for varied, found in zip(sample.varied, read, strict=True):
             linear.append(
@@ -284,7 +287,8 @@ class _Builder:
                 )
             )
         which = np.array([self.names.index(v.name) for v in sample.varied], np.int64)
-        return which, tuple(linear), tuple(square)
+        raw = crossed_shifts(sample, lambda x, key: self._summaries(x, _folds(key)), len(transform))
+        return which, tuple(linear), tuple(square), raw @ transform
 
     def _read(self, sample: ProcessSamples) -> tuple[Moments, list["_Differences"]]:
         """Moments of the nominal summary, and the differences of every variation, by template."""
@@ -297,15 +301,15 @@ class _Builder:
             of_means.append(nominal.mean_covariance)
             for varied, found in zip(sample.varied, differences, strict=True):
                 for point in np.flatnonzero(varied.template == template):
-                    found.add(int(point), self._sides(varied, int(point), nominal), nominal)
+                    found.add(int(point), self._sides(varied, int(point)), nominal)
         for varied, found in zip(sample.varied, differences, strict=True):
             for point in np.flatnonzero(varied.template < 0):
-                found.add(int(point), self._sides(varied, int(point), None), None)
+                found.add(int(point), self._sides(varied, int(point)), None)
             found.sort()
         covariance, of_mean = steadied(np.array(covariances), np.array(of_means))
         return Moments(sample.t, np.array(means), covariance, of_mean), differences
 
-    def _sides(self, varied: Varied, point: int, nominal: Mean | None) -> list[Mean]:
+    def _sides(self, varied: Varied, point: int) -> list[Mean]:
         what = f"systematic {varied.name!r}"
         return [self._mean_at(side, point, what) for side in varied.sides]
 
@@ -313,7 +317,9 @@ class _Builder:
         own = np.flatnonzero(events.point == point)
         key = events.key[own]
         fold = _folds(key)
-        return sample_mean(self._summaries(events.x[own], fold), events.weights[own], key, fold, what)
+        return sample_mean(
+            self._summaries(events.x[own], fold), events.weights[own], key, fold, what
+        )
 
     def _summaries(self, x: Array, fold: NDArray[np.int64]) -> Array:
         """[c, s] with the projections of the other fold."""
@@ -366,35 +372,3 @@ class _Differences:
 def _root(matrix: Array) -> Array:
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray(vectors * np.sqrt(values.clip(min=0)))
-
-
-def mixed(templates: Templates, backgrounds: Sequence[Background], most: int = 20_000) -> Templates:
-    """The templates with the backgrounds in each of them, to train a network on.
-
-    The same background events, `most` of them at the most, are in every template: they say nothing of
-    theta.
-    """
-    if not backgrounds:
-        return templates
-    signal = 1 - sum(one.share for one in backgrounds)
-    totals = templates.totals()
-    xs, thetas, weights = [templates.x], [templates.theta], [templates.event_weights]
-    for one in backgrounds:
-        step = -(-len(one.x) // most)
-        x = one.x[::step]
-        w = np.ones(len(x)) if one.weights is None else one.weights[::step]
-        if not w.sum() > 0:
-            x, w = one.x, one.weights
-        for total, value in zip(totals, templates.grid.values, strict=True):
-            xs.append(x)
-            thetas.append(np.repeat(value[None], len(x), axis=0))
-            weights.append(w * (one.share / signal * total / w.sum()))
-    return Templates(
-        np.concatenate(xs),
-        np.concatenate(thetas),
-        templates.grid.bounds,
-        np.concatenate(weights),
-        parameters=templates.grid.parameters,
-        query=templates.query,
-        files=templates.files,
-    )
