@@ -22,6 +22,8 @@ MAX_DEGREE = {1: 16, 2: 6, 3: 4}  # by the number of parameters
 # Widths s of the prior in units of the spread of one event, and rates r at which it falls off.
 WIDTHS = (0.0, *np.geomspace(1e-3, 30.0, 19))
 RATES = (0.15, 0.3, 0.45, 0.6)
+# Width that is usual beforehand, in units of the spread of the means over the templates.
+MODERATE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +83,9 @@ def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     moments : Moments
         Those of the whitened summary.
     certain : bool
-        Turn to components of curvature only where it is beyond the noise: of a long summary the
-        component with the most curvature is otherwise that of the most noise.
+        For long summaries and few templates. Turn to components of curvature only where it is
+        beyond the noise: the component with the most curvature is otherwise that of the most
+        noise. And take a curvature far beyond the change of the means as unlikely beforehand.
 
     Returns
     -------
@@ -94,9 +97,10 @@ def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     rotation = _rotation(matrix, powers, moments, certain)
     means = moments.mean @ rotation
     covariance = rotation.T @ moments.mean_covariance @ rotation
+    scale = MODERATE * float(means.std(axis=0).max()) if certain else np.inf
     widths = np.stack(
         [
-            _prior_widths(matrix, powers, means[:, i], covariance[:, i, i])
+            _prior_widths(matrix, powers, means[:, i], covariance[:, i, i], scale)
             for i in range(means.shape[1])
         ],
         axis=1,
@@ -169,7 +173,9 @@ def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) ->
     return np.asarray(np.linalg.qr(np.vstack([kept, np.eye(size)]).T)[0])
 
 
-def _prior_widths(matrix: Array, powers: Powers, means: Array, variances: Array) -> Array:
+def _prior_widths(
+    matrix: Array, powers: Powers, means: Array, variances: Array, scale: float
+) -> Array:
     """The widths (terms,) of the prior of one component's coefficients: the root of the mean square
     of those in the table, each with the likelihood of the templates' means as its weight. Infinite
     for constant and linear terms."""
@@ -180,7 +186,9 @@ def _prior_widths(matrix: Array, powers: Powers, means: Array, variances: Array)
         widths = np.where(free, 0.0, width * rate ** np.maximum(degree - 2.0, 0.0))
         rows = matrix * widths
         covariance = rows @ rows.T + np.diag(variances)
-        scores.append(_restricted_likelihood(matrix[:, free], means, covariance))
+        # Few templates leave any curvature open: much more than `scale` is unlikely beforehand.
+        before = -2 * np.log1p((width / scale) ** 2)
+        scores.append(_restricted_likelihood(matrix[:, free], means, covariance) + before)
         squares.append(widths**2)
     weight = np.exp(np.array(scores) - max(scores))
     return np.where(free, np.inf, np.sqrt(weight @ np.array(squares) / weight.sum()))

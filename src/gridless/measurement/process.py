@@ -115,8 +115,8 @@ class Process:
         """tr(W C) of the noise C, in terms of which sums over coefficients give it: (terms, terms)
         of the nominal mean, and (systematics,) of each linear shift at t."""
         half = np.linalg.cholesky(weight).T
-        changes = np.concatenate([self.noise, self.open], axis=2)
-        rows = np.einsum("ij,mjr->mir", half, changes).reshape(len(self.powers), -1)
+        # What is left open is not in the curve, so that it fakes nothing: noise alone counts.
+        rows = np.einsum("ij,mjr->mir", half, self.noise).reshape(len(self.powers), -1)
         phi = shift_terms(t[: self.t.shape[1]], self.shift_powers)
         of_shifts = [np.einsum("ij,ij", weight, one.noise(phi)) for one in self.linear]
         return rows @ rows.T, np.array(of_shifts)
