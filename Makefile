@@ -4,8 +4,12 @@ BIN := .venv/bin
 
 .PHONY: demo test attack lint bench docs clean
 
+# The paper's example, then the five commands of `gridless example`, which end with a report.
 demo: .venv/ready
 	$(BIN)/gridless demo --output demo
+	$(BIN)/gridless example demo/top_mass --force
+	cd demo/top_mass && PATH="$(CURDIR)/$(BIN):$$PATH" sh -ec "$$(grep '^    gridless' README.md)"
+	@echo "open demo/top_mass/report.html"
 
 test: .venv/ready
 	$(BIN)/python -m pytest

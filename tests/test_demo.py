@@ -10,7 +10,7 @@ from gridless.cli.main import main
 
 def test_demo_measures_what_it_hid(tmp_path):
     result = CliRunner().invoke(
-        main, ["demo", "--events", "4000", "-o", str(tmp_path / "out")], catch_exceptions=False
+        main, ["demo", "--events", "2000", "-o", str(tmp_path / "out")], catch_exceptions=False
     )
     assert result.exit_code == 0
     value, error = map(float, re.search(r"theta = ([\d.]+) \+-? ?([\d.]+)", result.output).groups())

@@ -183,7 +183,7 @@ def test_three_parameters_on_a_star():
     x = rng.normal(theta @ [[1, 0, 0.5], [0.5, 1, 0], [0, 0.5, 1]], 0.5)
     templates = gl.Templates(x, theta, [(0, 1)] * 3, parameters=["a", "b", "c"])
     assert templates.audit(objective="template")["gap"].met
-    model = gl.fit(templates, basis=gl.ExpPolynomial(2, 0.1, 3), hidden=(), seed=1)
+    model = gl.fit(templates, basis=gl.ExpPolynomial(2, 0.1, 3), hidden=(), seed=1, replicas=4)
     truth = np.array([0.4, 0.6, 0.5])
     shift = truth @ [[1, 0, 0.5], [0.5, 1, 0], [0, 0.5, 1]]
     estimate = model.likelihood(rng.normal(shift, 0.5, (4_000, 3))).maximum()

@@ -21,12 +21,14 @@ from numpy.typing import NDArray
 from benchmarks.machine import peak_memory
 
 Array = NDArray[Any]
-# Values of theta at which a pass is timed, and those at which curves are judged: of all events,
-# and of pseudo-experiments. The latter two have every template among them: a peer that has
-# collapsed onto those has no likelihood to speak of in between.
-TIMED, JUDGED, JUDGED_TOYS = 33, 201, 101
-TOYS, TOY_EVENTS = 200, 10_000
-_CHUNK = 10_000
+TIMED = 33  # values of theta at which a pass is timed
+# Values of theta at which curves are judged. Every template is among them: a peer that has
+# collapsed onto the templates has no likelihood to speak of in between.
+JUDGED = 201  # for all events together
+JUDGED_TOYS = 101  # for pseudo-experiments
+TOYS = 200  # pseudo-experiments
+TOY_EVENTS = 10_000  # events of each
+_CHUNK = 10_000  # events per pass
 
 
 def points(size: int) -> Array:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from gridless import strict_yaml
 from gridless.errors import InputError
@@ -38,12 +38,13 @@ observables:
 # weight: w_gen * w_pileup
 # selection: (m_jj > 40) & (m_jj < 140)
 
-# Optional: anything that gridless.fit takes; these are the defaults.
+# Optional: how figures and tables call parameters and observables. Formulas stand between dollars.
+# labels:
+#   mtop: $m_t$ [GeV]
+#   m_jjb: $m_{jjb}$ [GeV]
+
+# Optional: anything that gridless.fit takes. It finds the size of its network by itself.
 fit:
-  objective: template
-  prior: divide
-  components: 1
-  hidden: [16]
   ensemble: 1
   seed: 0
 """
@@ -107,6 +108,11 @@ class Analysis(BaseModel):
         description="Expression of columns and observables that is true for the events to use, "
         "simulated and observed.",
     )
+    labels: dict[str, str] = Field(
+        default={},
+        description="How figures and tables call parameters and observables, with units: "
+        "`mtop: $m_t$ [GeV]`.",
+    )
     fit: FitOptions = Field(default=FitOptions(), description="How to train; see below.")
 
     @field_validator("observables", mode="before")
@@ -122,6 +128,17 @@ class Analysis(BaseModel):
             if not low < high:
                 raise ValueError(f"the bounds of {name} are reversed; the low bound comes first")
         return value
+
+    @model_validator(mode="after")
+    def _known_labels(self) -> Analysis:
+        known = [*self.parameters, *self.observables]
+        for name in self.labels:
+            if name not in known:
+                raise ValueError(
+                    f"labels: there is no {name!r}; give parameters or observables: "
+                    f"{', '.join(known)}"
+                )
+        return self
 
     @field_validator("observables", "weight", "selection")
     @classmethod
@@ -165,6 +182,7 @@ class Analysis(BaseModel):
             selection=self.selection,
             parameters=names,
             where=where,
+            labels=self.labels,
         )
 
 

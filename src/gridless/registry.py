@@ -4,11 +4,23 @@ A name is known before its code is loaded, so that the command line can list cho
 """
 
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from gridless.errors import InputError
 
 T = TypeVar("T")
+
+
+class HasOptions(Protocol):
+    """A thing with options, such as a basis or an objective."""
+
+    def options(self) -> dict[str, Any]: ...
+
+
+def call_of(thing: HasOptions) -> str:
+    """How a thing is made: `Gaussian(floor=0.05)`."""
+    given = ", ".join(f"{name}={value!r}" for name, value in thing.options().items())
+    return f"{type(thing).__name__}({given})"
 
 
 class Registry(Generic[T]):

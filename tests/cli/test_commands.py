@@ -69,6 +69,7 @@ def test_a_model_file_knows_what_it_was_made_from(folder):
             "source": f"{file}:events",
             "events": 300,
             "checksum": hashlib.sha256(file.read_bytes()).hexdigest(),
+            "of": 400,
         }
         for file in files
     ]
@@ -76,6 +77,7 @@ def test_a_model_file_knows_what_it_was_made_from(folder):
         "observables": {"x * w": "x * w"},
         "weight": "v",
         "selection": None,
+        "labels": {},
     }
     assert {key: known["options"][key] for key in ("seed", "epochs")} == {"seed": 0, "epochs": 2}
     assert known["record"]["where"] == "entry < 300"
@@ -180,7 +182,10 @@ def test_report_is_one_page(folder, tmp_path):
         assert hashlib.sha256(file.read_bytes()).hexdigest()[:16] in text
     samples = folder / "t_{mass}.root:events"
     where = "--where", "entry % 4 == 3"
-    assert run("closure", folder / "m.safetensors", samples, *where).output.strip() in text
+    table = run("closure", folder / "m.safetensors", samples, *where).output.splitlines()
+    assert "1 of 10 samples not counted" in table[-1]
+    assert table[-1] in text
+    assert table[-2] in text
 
 
 def test_export(folder, tmp_path):

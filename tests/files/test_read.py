@@ -21,7 +21,7 @@ def test_every_format_gives_the_same_events(source, expected):
     assert sample.source == source
     with open(source, "rb") as file:
         assert sample.checksum == hashlib.sha256(file.read()).hexdigest()
-    assert f"{sample.events:,} weighted events from {source}" in repr(sample)
+    assert f"{sample.events:,} of {EVENTS:,} weighted events from {source}" in repr(sample)
 
 
 @pytest.mark.parametrize("size", [7, 300, 999, 1_000, 5_000])

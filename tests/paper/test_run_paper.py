@@ -62,6 +62,9 @@ def test_it_continues_from_what_is_finished(made, monkeypatch):
         raise AssertionError("trained again")
 
     monkeypatch.setattr("gridless.paper.workspace.fit", fail)
+    # What is drawn is the same again, and drawing takes longest.
+    monkeypatch.setattr("gridless.paper.run.save_figure", lambda *_: [])
+    monkeypatch.setattr("gridless.paper.run.render_report", lambda *_, **__: "")
     os.unlink(folder / "results.json")
     CliRunner().invoke(main, ["paper", "--quick", "-o", str(folder)], catch_exceptions=False)
     assert (folder / "results.json").read_text() == before

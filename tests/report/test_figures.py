@@ -46,7 +46,7 @@ def test_closure_shows_both_uncertainties(model, table):
 def test_likelihood_figure():
     (axes,) = draw_likelihood(parabola(0.5, 0.01), true=0.51).axes
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["95 %", "68 %", "estimate", "true value"]
+    assert labels == ["95 %", "68 %", "statistical", "estimate", "true value"]
     low, high = axes.get_xlim()
     assert low < 0.48 < 0.52 < high
 
@@ -55,7 +55,7 @@ def test_likelihood_figure_of_one_of_two_parameters():
     example = TwoParameters()
     likelihood = example.likelihood(example.sample((0.4, 0.6), 2_000, seed=1))
     (axes,) = draw_likelihood(likelihood, "t2").axes
-    theta, rise = axes.lines[0].get_data()
+    theta, rise = next(line for line in axes.lines if line.get_label() == "statistical").get_data()
     np.testing.assert_allclose(rise, likelihood.profile("t2", theta), atol=1e-9)
     assert axes.get_xlabel() == "t2"
     with pytest.raises(gl.InputError, match="several, t1, t2; say which"):
@@ -73,3 +73,9 @@ def test_without_matplotlib_it_says_what_to_install(table, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(gl.InputError, match=r"pip install 'gridless\[figures\]'"):
         draw_closure(table)
+
+
+def test_a_figure_shows_itself_in_a_notebook_and_keeps_its_look(table):
+    figure = draw_closure(table)
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert repr(figure) == "<Figure size 520x560 with 2 Axes>"

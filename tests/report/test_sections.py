@@ -1,5 +1,11 @@
 """A report is a list of sections, each made of what is there."""
 
+import base64
+import csv
+import io
+import json
+import re
+
 import pytest
 
 import gridless as gl
@@ -29,7 +35,9 @@ def test_the_maximum_is_found_once(model, tmp_path, monkeypatch):
         return maximum(self)
 
     monkeypatch.setattr(type(likelihood), "maximum", counted)
-    monkeypatch.setattr(sections, "draw_likelihood", lambda *_: None)
+    monkeypatch.setattr(sections, "draw_likelihood", lambda *_, **__: None)
+    monkeypatch.setattr(sections, "draw_data", lambda *_, **__: None)
+    monkeypatch.setattr(sections, "compare", lambda *_: {})
     page = gl.write_report(tmp_path / "r.html", model, likelihood)
     assert "measurement" in names(page)
     assert len(count) == 1
@@ -40,8 +48,16 @@ def test_two_parameters_are_shown_as_contours(tmp_path):
     model = gl.fit(example.templates(400, seed=1, templates=3), hidden=(3,), epochs=2, replicas=0)
     likelihood = model.likelihood(example.sample((0.5, 0.5), 2_000, seed=2))
     page = gl.write_report(tmp_path / "r.html", model, likelihood)
-    assert names(page) == ["measurement", "grid", "inputs", "training", "provenance"]
-    assert "t2: " in page.read_text()
+    assert names(page) == [
+        "data",
+        "measurement",
+        "budget",
+        "grid",
+        "inputs",
+        "training",
+        "provenance",
+    ]
+    assert "Contours of t1 and t2" in page.read_text()
 
 
 def test_a_new_section_is_a_function_and_a_line(model, tmp_path, monkeypatch):
@@ -56,3 +72,56 @@ def test_a_new_section_is_a_function_and_a_line(model, tmp_path, monkeypatch):
 def test_the_command_is_shown_if_there_is_one(model, tmp_path, command):
     text = gl.write_report(tmp_path / "r.html", model, command=command).read_text()
     assert ("this page" in text) == (command is not None)
+
+
+def test_the_card_has_the_result_and_no_doubt(model, tmp_path):
+    example = OneObservable()
+    likelihood = model.likelihood(example.sample(0.5, 500, seed=1))
+    closure = gl.closure(model, {t: example.sample(t, 500, seed=2) for t in (0.4, 0.6)})
+    text = gl.write_report(tmp_path / "r.html", model, likelihood, closure).read_text()
+    assert "Measurement of θ" in text
+    assert " ± 0." in text
+    assert "From 500 events" in text
+    assert "No reason was found to doubt this result." in text
+    assert text.index("No reason") < text.index("Data against simulation</h2>")
+
+
+def test_the_card_has_every_warning_with_its_cure(model, tmp_path):
+    likelihood = model.likelihood(OneObservable().sample(1.0, 500, seed=1) + 3)
+    estimate = likelihood.maximum()
+    text = gl.write_report(tmp_path / "r.html", model, likelihood).read_text()
+    assert "Do not use this result yet" in text
+    for warning in estimate.warnings:
+        assert f"<b>{warning.name}.</b>" in text
+    assert "widen the bounds and simulate there" in text
+    assert "There was no closure test." in text
+
+
+def test_selected_events_are_counted_of_all(model, tmp_path):
+    x = OneObservable().sample(0.5, 500, seed=1)[:, 0]
+    likelihood = gl.read_likelihood(model, {"x": x}, where="x > 0")
+    count = int((x > 0).sum())
+    assert str(likelihood.maximum()).splitlines()[1].startswith(f"  {count} of 500 events")
+    assert likelihood.maximum().to_dict()["events_read"] == 500
+    text = gl.write_report(tmp_path / "r.html", model, likelihood).read_text()
+    assert f"From {count} of 500 events" in text
+
+
+def test_tables_can_be_downloaded(model, tmp_path):
+    likelihood = model.likelihood(OneObservable().sample(0.5, 500, seed=1))
+    text = gl.write_report(tmp_path / "r.html", model, likelihood).read_text()
+    found = re.findall(
+        r'href="data:(text/csv|application/json);base64,([^"]+)" download="(\w+)', text
+    )
+    names = {name for _, _, name in found}
+    assert {"result", "estimate_with_intervals", "events_in_every_bin", "provenance"} <= names
+    for kind, content, name in found:
+        decoded = base64.b64decode(content).decode()
+        if kind == "application/json":
+            assert json.loads(decoded)
+        elif name == "events_in_every_bin":
+            rows = list(csv.DictReader(io.StringIO(decoded)))
+            assert (
+                sum(float(row["data"]) for row in rows)
+                == likelihood.histograms()["x"].values().sum()
+            )

@@ -13,7 +13,7 @@ PENALTY = {"objective": "penalty", "prior": "flat"}
 
 @pytest.mark.parametrize(("options", "after"), [({}, 2), ({}, 4), (PENALTY, 2), (PENALTY, 6)])
 def test_it_goes_on_as_if_never_interrupted(templates, tmp_path, monkeypatch, options, after):
-    options = {"hidden": (3,), "epochs": 4, "seed": 2, "replicas": 4, **options}
+    options = {"hidden": (3,), "epochs": 4, "seed": 2, "replicas": 0, **options}
     whole = gl.fit(templates, **options)
     path = tmp_path / "fit.part"
     saved, save = [], Checkpoint.save

@@ -168,7 +168,7 @@ def test_objectives_by_name_with_settings_or_as_they_are():
 @pytest.mark.parametrize(
     ("objective", "message"),
     [
-        ("likelihood", "known are .*penalty, posterior"),
+        ("likelihood", "known are .*penalty, .*posterior"),
         ({"penalty": {"strenght": 2}}, "penalty does not take"),
         ({"penalty": {}, "template": {}}, "give a name"),
         (3, "give a name"),

@@ -12,7 +12,11 @@ from gridless.errors import InputError
 
 # In the order of use. Each is the command `NAME` in gridless/cli/NAME.py, loaded when it is asked
 # for; none of these files loads torch, which takes longer than everything else before the work.
-VERBS = ("init", "audit", "fit", "measure", "closure", "report", "export", "demo", "paper")
+VERBS = (
+    *("example", "init", "audit", "fit", "expect", "measure", "closure", "report", "export"),
+    *("plan", "review"),
+    *("demo", "paper"),
+)
 
 
 class _Verbs(click.Group):
@@ -43,4 +47,9 @@ class _Verbs(click.Group):
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def main() -> None:
-    """Continuous maximum-likelihood estimates from simulation on a grid."""
+    """Continuous maximum-likelihood estimates from simulation on a grid.
+
+    First time here? `gridless example` writes small files of a top-quark mass, with an analysis
+    file and five commands to try on them. For files of your own, `gridless init` writes an
+    analysis file to edit. Every command has --help with an example.
+    """

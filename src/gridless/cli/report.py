@@ -35,6 +35,7 @@ from gridless.cli.options import (
 @output_file("--output", "The page to write.", default=Path("report.html"))
 @weight
 @where
+@click.option("--label", metavar="TEXT", help="Stands above every figure: Private work.")
 @as_json
 def report(
     model: Path,
@@ -47,6 +48,7 @@ def report(
     output: Path,
     weight: str | None,
     where: str | None,
+    label: str | None,
     machine: bool,
 ) -> None:
     """Write one self-contained HTML page about a model and, with DATA, a measurement.
@@ -68,7 +70,7 @@ def report(
         table = gl.closure(trained, known, constrain=constrain, fix=fix)
     parts = [gl.read_likelihood(trained, source, weight, where) for source in data]
     files = [
-        gl.FileRecord(source, part.events, checksum(source))
+        gl.FileRecord(source, part.events, checksum(source), part.offered)
         for source, part in zip(data, parts, strict=True)
     ]
     likelihood = restricted(reduce(add, parts), constrain, fix) if parts else None
@@ -77,6 +79,7 @@ def report(
         level=level or 0.95,
         command=command_line(),
         data=files,
+        experiment=label,
     )
     if machine:
         print_json({"report": str(output)})

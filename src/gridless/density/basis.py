@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gridless.errors import InputError
 from gridless.likelihood import chebyshev
-from gridless.registry import BASES
+from gridless.registry import BASES, call_of
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
@@ -35,6 +35,8 @@ class Basis(ABC):
     --------
     >>> import torch, gridless as gl
     >>> basis = gl.Gaussian()
+    >>> basis
+    Gaussian(floor=0.0)
     >>> basis.outputs  # the mean and the log of the width
     2
     >>> basis.log_prob(torch.tensor([0.0, 0.5]), torch.tensor([0.5, 0.0])).exp()
@@ -51,6 +53,9 @@ class Basis(ABC):
     def options(self) -> dict[str, float]:
         """The constructor's arguments, so that a saved model can be rebuilt."""
         return {}
+
+    def __repr__(self) -> str:
+        return call_of(self)
 
     @classmethod
     def from_options(cls, options: dict[str, float]) -> "Basis":

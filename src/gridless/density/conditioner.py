@@ -16,7 +16,7 @@ from torch.func import functional_call, grad, vmap
 from gridless.density.activations import ACTIVATIONS
 from gridless.errors import InputError
 
-# Gradients of at most so many numbers are made at once where layers are unknown (64 MB).
+# Numbers in the gradients that are made at once where layers are unknown (64 MB).
 MAX_GRADIENT_NUMBERS = 2**24
 
 

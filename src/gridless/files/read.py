@@ -2,9 +2,10 @@
 
 import difflib
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from gridless.files.memory import MemoryTable
 from gridless.files.patterns import listed
 from gridless.files.table import ALL, Rows, Table, label, open_file, split_source
 from gridless.templates.arrays import Array
-from gridless.templates.query import Columns, FileRecord, Query
+from gridless.templates.query import Columns, FileRecord, Query, used_of
 
 # A column that every table has: the number of the row, from 0. `entry % 4 == 0` is every fourth.
 ENTRY = "entry"
@@ -43,13 +44,15 @@ class Sample:
         The file, or the kind of table in memory.
     checksum : str or None
         SHA-256 of the file; None for a table in memory.
+    offered : int or None
+        How many events the source has, before the selection.
 
     Examples
     --------
     >>> import gridless as gl
     >>> sample = gl.read({"pt": [20, 30, 40], "w": [1, 1, 2]}, "pt", "w", selection="pt > 25")
     >>> sample
-    Sample: 2 weighted events from dict in memory, observables pt
+    Sample: 2 of 3 weighted events from dict in memory, observables pt
     >>> sample.x.tolist(), sample.weights.tolist()
     ([[30.0], [40.0]], [1.0, 2.0])
     """
@@ -59,6 +62,7 @@ class Sample:
     query: Query
     source: str
     checksum: str | None
+    offered: int | None = None
 
     @property
     def observables(self) -> tuple[str, ...]:
@@ -73,14 +77,23 @@ class Sample:
     @property
     def record(self) -> FileRecord:
         """What templates and models keep of it: source, number of events and checksum."""
-        return FileRecord(self.source, self.events, self.checksum)
+        return FileRecord(self.source, self.events, self.checksum, self.offered)
 
     def __repr__(self) -> str:
-        weighted = "" if self.weights is None else " weighted"
-        return (
-            f"Sample: {self.events:,}{weighted} events from {self.source}, "
-            f"observables {', '.join(self.observables)}"
+        used = used_of(self.events, self.offered)
+        if self.weights is not None:
+            used = used.replace("events", "weighted events")
+        return f"Sample: {used} from {self.source}, observables {', '.join(self.observables)}"
+
+    def _repr_html_(self) -> str:
+        columns = zip(self.observables, self.x.T, strict=True)
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{x.min():.5g}</td><td>{x.mean():.5g}</td>"
+            f"<td>{x.max():.5g}</td></tr>"
+            for name, x in columns
         )
+        head = "<tr><th>observable</th><th>least</th><th>mean</th><th>largest</th></tr>"
+        return f"<table><caption>{escape(repr(self))}</caption>{head}{rows}</table>"
 
 
 def read(
@@ -119,7 +132,8 @@ def read(
 
 def read_query(source: Any, query: Query) -> Sample:
     """The events of a source that a query asks for."""
-    blocks = list(stream(source, query, BLOCK))
+    rows: list[int] = []
+    blocks = list(stream(source, query, BLOCK, counted=rows.append))
     weights = [w for _, w in blocks if w is not None]
     return Sample(
         x=np.concatenate([x for x, _ in blocks]),
@@ -127,6 +141,7 @@ def read_query(source: Any, query: Query) -> Sample:
         query=query,
         source=label(source),
         checksum=checksum(source),
+        offered=sum(rows),
     )
 
 
@@ -177,15 +192,24 @@ def pieces(source: Any, query: Query, size: int) -> list[Rows]:
 
 
 def stream(
-    source: Any, query: Query, size: int, rows: Rows = ALL
+    source: Any,
+    query: Query,
+    size: int,
+    rows: Rows = ALL,
+    counted: Callable[[int], object] | None = None,
 ) -> Iterator[tuple[Array, Array | None]]:
-    """Blocks of x and weights of some `rows`, one of the `pieces` of the source, or of all."""
+    """Blocks of x and weights of some `rows`, one of the `pieces` of the source, or of all.
+
+    `counted` is told how many rows each block has before the selection.
+    """
     seen = kept = 0
     with open_table(source) as table:
         needed = _needed_columns(source, table, query)
         for block in table.blocks(needed, size, rows):
             x, weights = _compute(source, block, query, rows[0] + seen)
             seen += len(block[needed[0]])
+            if counted is not None:
+                counted(len(block[needed[0]]))
             kept += len(x)
             if len(x):
                 yield x, weights

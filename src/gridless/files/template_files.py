@@ -30,6 +30,7 @@ def read_templates(  # noqa: PLR0913
     parameters: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
     where: str | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> Templates:
     """Read templates from files.
 
@@ -53,6 +54,8 @@ def read_templates(  # noqa: PLR0913
         Expressions for `observables`, where those are names only.
     where : str, optional
         Further condition for the events to use, of these templates alone: to keep some apart.
+    labels : mapping of str to str, optional
+        How figures call parameters and observables: {"mtop": "$m_t$ [GeV]"}.
 
     Returns
     -------
@@ -73,11 +76,11 @@ def read_templates(  # noqa: PLR0913
     Templates: 2,882 events at 3 values of mtop, observables m_jjb
     """
     query = Query.of(_pair(observables, columns), weight, selection)
-    labels = [parameters] if isinstance(parameters, str) else parameters
+    names = [parameters] if isinstance(parameters, str) else parameters
     if _is_table(sources):
-        return _read_with_theta(sources, query, bounds, labels, where)
-    files, labels = _files(sources, labels)
-    _check_values(files, bounds, labels)
+        return _read_with_theta(sources, query, bounds, names, where).labelled(labels or {})
+    files, names = _files(sources, names)
+    _check_values(files, bounds, names)
     samples = _read_all(files, query.where(where))
     theta = [np.tile(v, (s.events, 1)) for (v, _), s in zip(files, samples, strict=True)]
     return Templates(
@@ -85,9 +88,10 @@ def read_templates(  # noqa: PLR0913
         np.concatenate(theta),
         bounds,
         None if weight is None else np.concatenate([s.weights for s in samples]),
-        parameters=labels,
+        parameters=names,
         query=query,
         files=[sample.record for sample in samples],
+        labels=labels,
     )
 
 
@@ -109,7 +113,7 @@ def read_known(
         own = (theta == value).all(axis=1)
         weights = None if table.weights is None else table.weights[own]
         x = table.x[own, : len(query.names)]
-        part = replace(table, x=x, weights=weights, query=query)
+        part = replace(table, x=x, weights=weights, query=query, offered=None)
         known.append((tuple(value.tolist()), part))
     return known
 
@@ -206,7 +210,11 @@ def _name_values(files: Files, labels: Sequence[str] | None) -> Sequence[str]:
 def _check_values(files: Files, bounds: ArrayLike, labels: Sequence[str]) -> None:
     """Refuse values outside the bounds before anything is read."""
     values = np.array([value for value, _ in files])
-    limits = np.asarray(bounds, float)
+    try:
+        limits = np.asarray(bounds, float)
+    except (TypeError, ValueError):
+        make_grid(values, bounds, labels)  # which says what is wrong
+        raise
     limits = limits[None, :] if limits.shape == (2,) else limits
     if limits.shape == (len(labels), 2):
         outside = (values < limits[:, 0]) | (values > limits[:, 1])

@@ -11,9 +11,11 @@ from gridless.likelihood import chebyshev
 from gridless.likelihood.agreement import Agreement
 from gridless.likelihood.curve import Curve, add_series, ordered
 from gridless.likelihood.sources import Source
+from gridless.likelihood.toys import Toys
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array, as_number
 from gridless.templates.grid import Grid
+from gridless.templates.histograms import Binned
 
 
 class Constraint(NamedTuple):
@@ -55,6 +57,12 @@ class Channel:
         Identity of the model: channels of one model have the same simulation.
     name : str
         How estimates call the channel.
+    toys : Toys, optional
+        Where pseudo-experiments come from.
+    observed : Binned, optional
+        The events in bins of every observable.
+    offered : int or None
+        Number of events before the selection; None where nothing was selected.
     """
 
     total: Array
@@ -67,6 +75,9 @@ class Channel:
     warnings: tuple[EstimateWarning, ...] = ()
     model: str = ""
     name: str = ""
+    toys: Toys | None = None
+    observed: Binned | None = None
+    offered: int | None = None
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -93,6 +104,9 @@ class Channel:
             if self.agreement and other.agreement
             else None,
             undivided=_add(self.undivided, other.undivided),
+            toys=self.toys + other.toys if self.toys and other.toys else None,
+            observed=self.observed + other.observed if self.observed and other.observed else None,
+            offered=add_offered(self, other),
         )
 
     def fix(self, parameter: str, theta: float) -> "Channel":
@@ -116,11 +130,13 @@ class Channel:
                 np.delete(grid.values, axis, 1),
                 np.delete(grid.bounds, axis, 0),
                 tuple(name for name in grid.parameters if name != parameter),
+                grid.labels,
             ),
             scores=scores,
             sources={name: source.restrict(axis, t) for name, source in self.sources.items()},
             agreement=self.agreement and self.agreement.restrict(axis, t),
             undivided=undivided,
+            toys=self.toys and self.toys.restrict(axis, t),
         )
 
 
@@ -211,7 +227,15 @@ def common_grid(channels: Sequence[Channel]) -> Grid:
         tuple(pair) for pair in first.bounds.tolist()
     ]:
         return first
-    return Grid(np.zeros((0, len(bounds))), np.array(list(bounds.values())), tuple(bounds))
+    labels = {name: text for channel in channels for name, text in channel.grid.labels.items()}
+    return Grid(np.zeros((0, len(bounds))), np.array(list(bounds.values())), tuple(bounds), labels)
+
+
+def add_offered(*channels: Channel) -> int | None:
+    """Events of all channels before their selections; None where none has one."""
+    if all(channel.offered is None for channel in channels):
+        return None
+    return sum(c.events if c.offered is None else c.offered for c in channels)
 
 
 def make_curve(channels: Sequence[Channel], constraints: Sequence[Constraint], grid: Grid) -> Curve:

@@ -1,23 +1,31 @@
 """The estimate: the best theta with its interval, its budget, and whether to trust it."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gridless import strict_json
-from gridless.errors import InputError
 from gridless.likelihood import printing
+from gridless.likelihood.by_name import ByName
+from gridless.likelihood.labels import label_html
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array
+from gridless.templates.query import used_of
+
+if TYPE_CHECKING:
+    from gridless.likelihood.blinding import Blinded
 
 STAT = "stat"
 SIMULATION = "simulation"
+MODEL = "model"
 SIDES = ("low", "high")
+COLUMNS = ("parameter", "value", "sources", "interval")  # of a table of estimates
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,8 @@ class ParameterEstimate:
         (low, high) of the 68 percent interval of the likelihood, constraints included, without the
         uncertainty from simulation.
     budget : mapping from str to float
-        Where the uncertainty comes from: "stat", "simulation", each constraint.
+        Where the uncertainty comes from: "stat", "simulation" (the statistics of the templates),
+        "model" (what they leave open between them), each constraint.
     bounds : tuple of float
         (low, high) between which the parameter lies.
     at_bound : bool
@@ -43,6 +52,8 @@ class ParameterEstimate:
         Whether a bound cuts the low and the high end of `stat_interval`.
     beyond : float
         The uncertainty that `stat_interval` does not have: that from simulation.
+    label : str
+        How figures and tables call the parameter, with its unit.
     """
 
     name: str
@@ -53,6 +64,7 @@ class ParameterEstimate:
     at_bound: bool = False
     stat_cut: tuple[bool, bool] = (False, False)
     beyond: float = 0.0
+    label: str = ""
 
     @property
     def error(self) -> float:
@@ -71,8 +83,9 @@ class ParameterEstimate:
 
     @property
     def systematic(self) -> float:
-        """Everything in the budget but "stat" and "simulation", in quadrature."""
-        return math.hypot(*(e for n, e in self.budget.items() if n not in (STAT, SIMULATION)))
+        """Everything in the budget but "stat", "simulation" and "model", in quadrature."""
+        method = (STAT, SIMULATION, MODEL)
+        return math.hypot(*(e for n, e in self.budget.items() if n not in method))
 
     @property
     def sides(self) -> tuple[float, float]:
@@ -134,13 +147,16 @@ class ParameterEstimate:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return printing.block(printing.table(COLUMNS, [self.html_row()]))
+
     def html_row(self) -> list[str]:
         """The cells of the parameter in a table: name, value, budget, interval."""
         value, down, up, *parts = self._rounded()
         spread = f"&plusmn; {up}" if up == down else f"<sup>+{up}</sup> <sub>-{down}</sub>"
         low, high = (f"{end:.6g}" for end in self.interval)
         return [
-            escape(self.name),
+            label_html(self.label or self.name),
             f"{value} {spread}",
             escape(_sources(self.budget, parts)),
             f"[{low}, {high}]{escape(self._marks())}",
@@ -164,7 +180,7 @@ class ParameterEstimate:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(ByName[ParameterEstimate]):
     """The most likely values of the parameters, with intervals, budget and warnings.
 
     `estimate["mtop"]` is the estimate of one parameter. Where there is only one, `value`, `error`,
@@ -186,6 +202,8 @@ class Estimate:
         Share of the events that lie outside of the simulation.
     warnings : tuple of EstimateWarning
         Reasons to doubt the estimate; docs/warnings.md explains each.
+    offered : int or None
+        Number of observed events before the selection; None where there is none.
 
     Notes
     -----
@@ -212,34 +230,22 @@ class Estimate:
     p_values: Mapping[str, float] = field(default_factory=dict)
     outside: float | None = None
     warnings: tuple[EstimateWarning, ...] = ()
-    _by_name: Mapping[str, ParameterEstimate] = field(init=False, repr=False)
+    offered: int | None = None
+    kind: ClassVar[str] = "estimate"
 
     def __post_init__(self) -> None:
         frozen = {name: read_only(matrix) for name, matrix in self.covariances.items()}
         object.__setattr__(self, "covariances", MappingProxyType(frozen))
-        object.__setattr__(self, "_by_name", {one.name: one for one in self.results})
 
     def __reduce__(self) -> Any:
         # A read-only view of a dict cannot be pickled.
-        rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings)
+        rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings, self.offered)
         return type(self), (self.results, dict(self.covariances), *rest)
 
-    def __getitem__(self, parameter: str) -> ParameterEstimate:
-        if parameter not in self._by_name:
-            known = ", ".join(self.parameters)
-            raise InputError(f"there is no parameter {parameter!r}; there is {known}")
-        return self._by_name[parameter]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.parameters)
-
-    def __len__(self) -> int:
-        return len(self.results)
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters."""
-        return tuple(one.name for one in self.results)
+    @cached_property
+    def by_name(self) -> Mapping[str, ParameterEstimate]:
+        """The estimate of each parameter."""
+        return MappingProxyType({one.name: one for one in self.results})
 
     @property
     def budget(self) -> dict[str, dict[str, float]]:
@@ -270,37 +276,53 @@ class Estimate:
     @property
     def value(self) -> float:
         """The best value of the only parameter."""
-        return self._only("value").value
+        return self.only("value").value
 
     @property
     def error(self) -> float:
         """The total uncertainty of the only parameter."""
-        return self._only("error").error
+        return self.only("error").error
 
     @property
     def interval(self) -> tuple[float, float]:
         """(low, high) of the only parameter, with every uncertainty."""
-        return self._only("interval").interval
+        return self.only("interval").interval
 
     @property
     def stat(self) -> float:
         """The statistical uncertainty of the only parameter."""
-        return self._only("stat").stat
+        return self.only("stat").stat
 
     @property
     def simulation(self) -> float | None:
         """The uncertainty of the only parameter from the finite number of simulated events."""
-        return self._only("simulation").simulation
+        return self.only("simulation").simulation
 
     @property
     def bounds(self) -> tuple[float, float]:
         """(low, high) between which the only parameter lies."""
-        return self._only("bounds").bounds
+        return self.only("bounds").bounds
 
     @property
     def valid(self) -> bool:
         """Whether values and intervals lie inside the bounds."""
         return not any(one.at_bound or any(one.cut) for one in self.results)
+
+    def blinded(self, key: str) -> "Blinded":
+        """The estimate with its values shifted by an offset that the key decides and nobody sees.
+
+        Parameters
+        ----------
+        key : str
+            The same key gives the same offset in every use of a parameter with these bounds.
+
+        Returns
+        -------
+        Blinded
+        """
+        from gridless.likelihood.blinding import Blinded
+
+        return Blinded(self, key)
 
     def to_dict(self) -> dict[str, Any]:
         """The estimate for machines, in what JSON can hold: what `--json` prints.
@@ -316,6 +338,7 @@ class Estimate:
             "budget": self.budget,
             "correlation": self.correlation,
             "events": self.events,
+            "events_read": self.events if self.offered is None else self.offered,
             "valid": self.valid,
             "p_value": self.p_value,
             "p_values": self.p_values,
@@ -332,27 +355,24 @@ class Estimate:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = ["parameter", "value", "sources", "interval"]
-        rows = printing.table(head, [one.html_row() for one in self.results])
+        return printing.block(self.html())
+
+    def html(self) -> str:
+        """The estimate as a table with its warnings, to stand inside other HTML."""
+        rows = printing.table(COLUMNS, [one.html_row() for one in self.results])
         return f"{rows}<p>{escape(self._summary())}</p>{printing.warning_list(self.warnings)}"
 
     def _summary(self) -> str:
         """`5,000 events, p-value 0.42, correlation (a, b) -0.80`."""
-        parts = [f"{self.events:,} events"]
+        parts = [used_of(self.events, self.offered)]
         if self.p_value is not None:
-            parts.append(f"p-value {self.p_value:.2g}")
+            parts.append(f"p-value {printing.probability(self.p_value).removeprefix('= ')}")
         matrix = self.correlation
         for i, first in enumerate(self.parameters):
             for j, second in enumerate(self.parameters):
                 if i < j and np.isfinite(matrix[i, j]):
                     parts.append(f"correlation ({first}, {second}) {matrix[i, j]:.2f}")
         return ", ".join(parts)
-
-    def _only(self, what: str) -> ParameterEstimate:
-        if len(self.results) > 1:
-            examples = " or ".join(f"estimate[{name!r}].{what}" for name in self.parameters)
-            raise InputError(f"{what}: the estimate has several parameters; say which: {examples}")
-        return self.results[0]
 
 
 def read_only(values: Any) -> Array:

@@ -46,6 +46,7 @@ def make_estimate(likelihood: "Likelihood", best: Array, level: float) -> Estima
                 at_bound=bool(pinned[p]),
                 stat_cut=(bool(cut[0]), bool(cut[1])),
                 beyond=float(np.sqrt(sum(budget[source] ** 2 for source in others))),
+                label=grid.labels.get(name, ""),
             )
         )
     scale = np.outer(grid.range, grid.range)
@@ -60,6 +61,7 @@ def make_estimate(likelihood: "Likelihood", best: Array, level: float) -> Estima
         p_values=p_values,
         outside=sum(filling.outside for filling in filled) / looked_at if looked_at else None,
         warnings=_warnings(likelihood, best, results, p_values, together),
+        offered=likelihood.offered,
     )
 
 

@@ -22,7 +22,7 @@ def check_level(level: float) -> float:
 
 
 def chi2_quantile(level: float, dof: int) -> float:
-    """What a chi-square of so many degrees of freedom exceeds with probability 1 - level."""
+    """What a chi-square with these degrees of freedom exceeds with probability 1 - level."""
     return float(2 * gammaincinv(dof / 2, level))
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from scipy.special import pdtrc
 
+from gridless.likelihood.printing import probability
 from gridless.templates.arrays import Array
 from gridless.templates.audit import Audit
 from gridless.templates.copies import MAX_COPIES
@@ -21,7 +22,11 @@ TEMPLATE_MARGIN = 0.51  # gaps beyond the outermost template; the paper's grid h
 PRIOR_SHIFT = 0.3  # errors by which an implied prior may move an estimate
 LARGE_LOG_Q = 0.5  # units of log likelihood: a correction this large is not exact
 COLLAPSED_LOG_Q = 0.1  # units of log likelihood between templates and halfway between them
+SCORE_CHECK_P_VALUE = 1e-3  # of the means of all templates together
+LEAST_INFORMATION = 25.0  # in chi2: a slope that is known to a fifth of itself
 LEAST_GAIN = 3.0  # units of log likelihood on held-out events
+FAR_PULL = 3.0  # standard deviations of its constraint that a nuisance parameter may be pulled
+TIGHT_PULL = 0.05  # of its constraint: an error after the fit that few variations are meant for
 
 
 class EstimateWarning(NamedTuple):
@@ -49,11 +54,13 @@ class EstimateWarning(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A row of the table: the name of a warning, when it comes, and what to do."""
+    """A row of the table: the name of a warning, when it comes, what to do, and whether the
+    estimate should not be used before."""
 
     name: str
     when: str
     cure: str
+    serious: bool = True
 
 
 WARNINGS = (
@@ -66,11 +73,13 @@ WARNINGS = (
         "cut_by_bound",
         "a bound cuts the 68 percent interval",
         "the same; the other end of the interval is still right",
+        serious=False,
     ),
     Rule(
         "near_bound",
         f"a bound is within {NEAR_BOUND:g} statistical errors",
         "a 95 percent interval will be cut",
+        serious=False,
     ),
     Rule(
         "extrapolated",
@@ -79,9 +88,21 @@ WARNINGS = (
     ),
     Rule(
         "no_information",
-        f"the held-out events gain less than {LEAST_GAIN:g} units of log likelihood",
+        f"the means of the templates differ by less than {LEAST_INFORMATION:g} in chi2; without "
+        f"calibration, the held-out events gain less than {LEAST_GAIN:g} units of log likelihood",
         "the observables say nothing about the parameters, or training failed: add observables, "
         "widen the range, or train longer",
+    ),
+    Rule(
+        "template_check",
+        "the events of a template do not fit the other templates (p < 0.0001 over their number)",
+        "look for a wrong file, label or weight of the template that is named",
+    ),
+    Rule(
+        "score_check",
+        "the means of the templates do not lie on a smooth curve "
+        f"(p < {SCORE_CHECK_P_VALUE:g}); what is left is in the uncertainty from simulation",
+        "look at `model.check`; simulate more values between the templates; look for wrong files",
     ),
     Rule(
         "collapsed",
@@ -125,8 +146,25 @@ WARNINGS = (
         "no_simulation_error",
         "some channels of a sum have an uncertainty from simulation and others have none",
         "fit the models of the others with replicas: theirs is missing from the error",
+        serious=False,
+    ),
+    Rule(
+        "pulled",
+        f"a nuisance parameter is over {FAR_PULL:g} standard deviations from its constraint",
+        "the variation does not describe what the observed events show: look at its distribution",
+    ),
+    Rule(
+        "over_constrained",
+        f"the fit knows a nuisance parameter to under {TIGHT_PULL:g} of its constraint",
+        "one parameter may be too few for this systematic: split it, or make the variation smaller",
+        serious=False,
     ),
 )
+
+
+def rule_of(name: str) -> Rule:
+    """The row of a warning in the table."""
+    return next(rule for rule in WARNINGS if rule.name == name)
 
 
 def markdown_table() -> str:
@@ -196,7 +234,7 @@ def fit_warnings(p_value: float) -> list[EstimateWarning]:
     if not p_value < SMALL_P_VALUE:
         return []
     text = (
-        f"the events do not look like the simulation at the estimate (p = {p_value:.2g}); "
+        f"the events do not look like the simulation at the estimate (p {probability(p_value)}); "
         "compare their distributions, add what the templates lack"
     )
     return [EstimateWarning("bad_fit", text)]
@@ -228,12 +266,58 @@ def prior_warnings(names: Sequence[str], shifts: Array) -> list[EstimateWarning]
     return [EstimateWarning("implied_prior", text)]
 
 
+def nuisance_warnings(name: str, pull: float, constrained: float) -> list[EstimateWarning]:
+    """pulled, over_constrained: a nuisance parameter after the fit, in units of its constraint."""
+    found = []
+    if abs(pull) > FAR_PULL:
+        text = f"{name} is pulled by {pull:+.1f} standard deviations of its constraint"
+        found.append(EstimateWarning("pulled", text))
+    if constrained < TIGHT_PULL:
+        text = f"{name} is known to {constrained:.2g} of its constraint from the events alone"
+        found.append(EstimateWarning("over_constrained", text))
+    return found
+
+
 def source_warnings(source: str, without: Sequence[str]) -> list[EstimateWarning]:
     """no_simulation_error: the channels `without` a source of uncertainty that others have."""
     if not without:
         return []
     text = f"{', '.join(without)}: no uncertainty from {source}, which the error therefore lacks"
     return [EstimateWarning("no_simulation_error", text)]
+
+
+def check_warnings(
+    p_value: float, suspects: Sequence[str], information: float
+) -> tuple[EstimateWarning, ...]:
+    """template_check, score_check, no_information: what the templates say against a calibration.
+
+    Parameters
+    ----------
+    p_value : float
+        That the means of the templates lie on the curve through them.
+    suspects : sequence of str
+        Templates that are not like the others.
+    information : float
+        How much worse a constant describes the means, in chi2.
+    """
+    found = []
+    if suspects:
+        text = f"the events of {' and of '.join(suspects[:3])} do not fit the other templates"
+        found.append(EstimateWarning("template_check", f"{text}: wrong file, label or weight?"))
+    if p_value < SCORE_CHECK_P_VALUE:
+        text = (
+            f"the means of the templates do not lie on a smooth curve (p {probability(p_value)}); "
+            "the uncertainty from simulation is scaled up by it"
+        )
+        found.append(EstimateWarning("score_check", text))
+    if information < LEAST_INFORMATION:
+        text = (
+            "the templates can hardly be told apart (a constant is worse by "
+            f"{information:.1f} in chi2, below {LEAST_INFORMATION:g}); add observables, simulate "
+            "more, or widen the range"
+        )
+        found.append(EstimateWarning("no_information", text))
+    return tuple(found)
 
 
 def model_warnings(

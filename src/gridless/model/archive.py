@@ -103,7 +103,7 @@ def check_finite(arrays: dict[str, Tensor]) -> None:
 
 
 def curve(parameters: int) -> list[range]:
-    """The shapes that Chebyshev coefficients of a function of so many parameters may have."""
+    """The shapes that Chebyshev coefficients may have, by the number of parameters."""
     return [range(1, SIZES[parameters][-1] + 1)] * parameters
 
 

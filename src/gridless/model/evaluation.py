@@ -26,7 +26,7 @@ Function = Callable[[Array], Array]
 
 
 def at_precision(network: Network, events: int) -> Network:
-    """The network in the precision that so many events ask for."""
+    """The network in the precision that this number of events needs."""
     return network.double_copy() if events <= MAX_DOUBLE_EVENTS else network
 
 
@@ -50,11 +50,12 @@ def log_density(
     """
     network = at_precision(network, len(x))
     values = torch.as_tensor(t, dtype=network.dtype)
-    for part in _chunks(len(x), network.members * network.components * len(t)):
+    for part in event_blocks(len(x), network.members * network.components * len(t)):
         yield part, mixture_of(network, x[part], factor).log_prob_at(values)
 
 
-def _chunks(events: int, per_event: int) -> Iterator[slice]:
+def event_blocks(events: int, per_event: int) -> Iterator[slice]:
+    """Pieces of the events, with so many densities for each event."""
     size = max(MIN_BLOCK_EVENTS, BLOCK_NUMBERS // per_event)
     return slices(events, min(size, MAX_BLOCK_EVENTS))
 
@@ -101,7 +102,7 @@ def _curve(network: Network, x: Array, weights: Array | None, t: Array) -> Array
     total = torch.zeros(len(t), dtype=torch.float64)
     polynomial = isinstance(network.basis, PolynomialBasis)
     per_event = 1 if polynomial else len(t) * network.members * network.components
-    for part in _chunks(len(x), per_event):
+    for part in event_blocks(len(x), per_event):
         w = None if weights is None else torch.as_tensor(weights[part])
         total += mixture_of(network, x[part], factor=False).sum_log_prob(values, w)
     return total.numpy()
@@ -111,7 +112,7 @@ def event_polynomials(network: Network, x: Array) -> Iterator[tuple[slice, Tenso
     """Coefficients (events, outputs) of log p(t | x), a polynomial in t, chunk by chunk of the
     events."""
     network = at_precision(network, len(x))
-    for part in _chunks(len(x), 1):
+    for part in event_blocks(len(x), 1):
         yield part, mixture_of(network, x[part], factor=False).coefficients()
 
 

@@ -1,34 +1,56 @@
 """The model: a trained network that gives posteriors and likelihoods of any events."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
+from gridless.calibration.calibration import Calibration
+from gridless.calibration.check import ScoreCheck, score_check
 from gridless.density.network import Network
 from gridless.distributed import own_threads
 from gridless.errors import GridlessWarning, InputError
 from gridless.files.expressions import names as names_in
 from gridless.files.read import ENTRY, Sample, read
-from gridless.likelihood import chebyshev
-from gridless.likelihood import sources as sources_of
+from gridless.likelihood import printing
 from gridless.likelihood.agreement import Agreement, Cells
 from gridless.likelihood.channel import Channel
-from gridless.likelihood.estimate import SIMULATION
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.warnings import EstimateWarning, audit_warnings, model_warnings
+from gridless.likelihood.warnings import (
+    EstimateWarning,
+    audit_warnings,
+    check_warnings,
+    model_warnings,
+)
+from gridless.measurement.archive import arrays_of
+from gridless.measurement.likelihood import MeasurementLikelihood
+from gridless.measurement.measurement import Measurement
+from gridless.measurement.term import SummaryChannel
 from gridless.model.cells import far_events, fill
-from gridless.model.evaluation import log_density, log_likelihood, mixture_of
+from gridless.model.channels import (
+    calibrated_channel,
+    calibrated_vectors,
+    learnt_channel,
+    learnt_vectors,
+    observed_sums,
+)
+from gridless.model.evaluation import mixture_of
+from gridless.model.grouping import grouped
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.replicas import Replicas
+from gridless.model.simulated import SimulatedEvents
+from gridless.model.simulating import Simulating
 from gridless.templates.arrays import Array, as_events, as_weights, check_total, check_used
 from gridless.templates.grid import Grid
+from gridless.templates.histograms import Binned, Histogram, bin_events
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
 
@@ -37,13 +59,16 @@ LARGEST_COEFFICIENT = 1e100
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Simulating):
     """p(theta | x) as learnt from templates, with the implied prior that belongs to it.
 
     `query` says how observables are made of columns, and which events are used. `options` are the
-    arguments of the fit, `record` how the training went. `replicas` carry the uncertainty from
-    finite simulation, `cells` tell whether observed events look like it. `summary` is the audit of
-    the templates with the distributions of their observables, `files` where they came from.
+    arguments of the fit, `record` how the training went. `calibration` makes likelihoods that are
+    valid whatever the network learnt; without it (calibrate=False) `replicas` carry the uncertainty
+    from finite simulation. `measurement` knows the systematics and backgrounds. `cells` tell
+    whether observed events look like it. `summary` is the
+    audit of the templates with the distributions of their observables, `files` where they came
+    from. `simulated` are some of the simulated events: `at` makes simulation at any theta of them.
 
     Examples
     --------
@@ -67,6 +92,9 @@ class Model:
     cells: Cells | None = None
     summary: Summary | None = None
     files: tuple[FileRecord, ...] = ()
+    calibration: Calibration | None = None
+    simulated: SimulatedEvents | None = None
+    measurement: Measurement | None = None
 
     @property
     def observables(self) -> tuple[str, ...]:
@@ -98,25 +126,51 @@ class Model:
             f"max |log q| = {self.implied_prior.max_log:.3g}"
         )
 
+    def _repr_html_(self) -> str:
+        network, record = self.network, self.record
+        gain = "" if record.gain is None else f"{record.gain:+.1f} units of log likelihood"
+        rows = {
+            "parameters": self.grid.describe(),
+            "templates": f"{len(self.grid)}",
+            "observables": ", ".join(self.observables),
+            "selection": self.query.selection or "all events",
+            "network": f"{network.members} of {network.conditioner.describe()}, "
+            f"{network.components} {network.basis.name} component(s)",
+            "objective, prior": f"{self.options.to_dict()['objective']}, {self.options.prior}",
+            "gain on held-out events": gain,
+            "max |log q|": f"{self.implied_prior.max_log:.3g}",
+        }
+        cells = [[escape(name), escape(text)] for name, text in rows.items() if text]
+        table = printing.table(["Model", ""], cells)
+        return printing.block(table + printing.warning_list(self.warnings))
+
     @own_threads()
     def posterior(self, x: Any) -> Posterior:
         """p(theta | x) of each event."""
         mixture = mixture_of(self.network.double_copy(), self.events(x)[0])
         return Posterior(mixture, self.grid, self.log_q)
 
-    def likelihood(self, x: Any, weights: Any = None) -> Likelihood:
+    def likelihood(self, x: Any, weights: Any = None, by: Any = None) -> Likelihood:
         """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass; up to a
         constant.
 
         Of a data frame, events that the model's selection leaves out are not used. An array holds
         the observables alone: give selected events, or a warning says that they are not.
+
+        `by` (events,) names the group of each event, such as its run period: groups are channels
+        of their own, which `likelihood.by()` compares.
         """
         table, given = self.events(x, weights)
         if given is not None:
             check_total(float(given.sum()))
+        if by is not None:
+            return grouped(self.likelihood_of, table, given, by)
         likelihood = self.likelihood_of(table, given)
         check_used(likelihood.events, len(table))
-        return likelihood
+        offered = len(x) if hasattr(x, "columns") else getattr(x, "offered", None)
+        if offered in (None, len(table)):
+            return likelihood
+        return likelihood.with_offered(offered)
 
     @own_threads()
     def likelihood_of(self, table: Array, weights: Array | None) -> Likelihood:
@@ -128,38 +182,101 @@ class Model:
         far = far_events(self.network, table)
         absurd = far.any(axis=1)
         w = np.where(absurd, 0.0, 1.0 if weights is None else weights)
-        plain = weights is None and not absurd.any()
-        c = -log_likelihood(self.network, table, None if plain else w)
-        c = chebyshev.add(c, w.sum() * self.log_q)
-        if not (np.abs(c) < LARGEST_COEFFICIENT).all():
+        used, of_used = table, weights
+        if absurd.any():
+            used, of_used = table[~absurd], None if weights is None else weights[~absurd]
+        if self.calibration is None:
+            channel = self._learnt_channel(used, of_used)
+        else:
+            channel = calibrated_channel(self.network, self.calibration, self.grid, used, of_used)
+        if not (np.abs(channel.total) < LARGEST_COEFFICIENT).all():
             raise InputError(
                 "x: the likelihood of these events is not finite; look for absurd values or "
                 "weights, or fit the model anew"
             )
-        scores = None if weights is None else self._scores(table, w, c.shape)
-        sources = {}
-        if self.replicas is not None:
-            changes = self.replicas.changes(
-                self.network, table, w, self._divided(self.replicas.log_q)
-            )
-            sources[SIMULATION] = sources_of.Replicas(changes)
         agreement = None
         if self.cells is not None:
             filling = fill(self.cells, self.network, table, w, far, self.observables)
             copies = None if self.summary is None else self.summary.audit.value_of("copies")
             agreement = Agreement(self.cells, filling, copies)
-        channel = Channel(
-            c,
-            self.grid,
-            len(table) - int(absurd.sum()),
-            scores=scores,
-            sources=sources,
+        channel = replace(
+            channel,
             agreement=agreement,
-            undivided=None if self.divided else w.sum() * self.implied_prior.log_q,
             warnings=self.warnings,
             model=self.identity,
+            observed=self._binned(used, of_used),
+            toys=self.toys(float(w.sum()), float((w**2).sum())),
         )
-        return Likelihood([channel])
+        if self.measurement is None:
+            return Likelihood([channel])
+        sums = observed_sums(self.network, self.measurement, used, of_used)
+        return MeasurementLikelihood([SummaryChannel(self.measurement, sums, channel)])
+
+    def _learnt_channel(self, table: Array, weights: Array | None) -> Channel:
+        """The likelihood as the network has learnt it."""
+        replicas = self.replicas
+        if replicas is not None:
+            replicas = replace(replicas, log_q=self._divided(replicas.log_q))
+        channel = learnt_channel(self.network, self.grid, self.log_q, replicas, table, weights)
+        if self.divided:
+            return channel
+        total = float(len(table) if weights is None else weights.sum())
+        return replace(channel, undivided=total * self.implied_prior.log_q)
+
+    def event_vectors(self, table: Array) -> tuple[Tensor, Array, Array]:
+        """A vector for each event (events, size), the matrix that makes Chebyshev coefficients of
+        log likelihoods of sums of vectors, and those that every event subtracts."""
+        if self.calibration is not None:
+            made = calibrated_vectors(self.network, self.calibration, table)
+            return *made, self.calibration.offset
+        sizes = self.likelihood_of(table, None).coefficients.shape
+        return *learnt_vectors(self.network, sizes, table), self.log_q
+
+    @cached_property
+    def check(self) -> ScoreCheck | None:
+        """The score check: whether the templates' own events give back their theta; None for a
+        model that was not calibrated."""
+        return None if self.calibration is None else score_check(self.calibration)
+
+    def _binned(self, table: Array, weights: Array | None) -> Binned | None:
+        """Observed events in the bins of the summary."""
+        if self.summary is None:
+            return None
+        return bin_events(self.summary.edges, table, weights, self.query.labels)
+
+    def histograms(self, theta: Any) -> dict[str, Histogram]:
+        """The simulation at any theta in histograms, which mplhep and others draw.
+
+        Bins are polynomials in theta through all templates (`gridless.templates.interpolation`).
+
+        Parameters
+        ----------
+        theta : float or sequence of float
+            The value of each parameter.
+
+        Returns
+        -------
+        dict of str to Histogram
+            Shares of events by observable; `histogram * n` is what n events are expected to give.
+
+        Examples
+        --------
+        >>> import gridless as gl
+        >>> from gridless.examples import OneObservable
+        >>> model = gl.fit(OneObservable().templates(500, seed=1), hidden=3, epochs=2, replicas=0)
+        >>> model.histograms(0.42)["x"].axes[0].name
+        'x'
+        """
+        if self.summary is None:
+            raise InputError("histograms: the model has no summary of its templates; fit it again")
+        point = np.atleast_1d(np.asarray(theta, float))
+        if point.shape != (len(self.grid.parameters),):
+            names = ", ".join(self.grid.parameters)
+            raise InputError(f"theta: shape {point.shape}; give one value of each: {names}")
+        return {
+            one.observable: one.at(self.grid, point, self.query.labels.get(one.observable, ""))
+            for one in self.summary.distributions
+        }
 
     @cached_property
     def identity(self) -> str:
@@ -168,6 +285,10 @@ class Model:
         parts += [v.detach().cpu().numpy() for _, v in sorted(self.network.state_dict().items())]
         if self.replicas is not None:
             parts.append(self.replicas.log_q)
+        if self.calibration is not None:
+            parts += [self.calibration.a, self.calibration.b]
+        if self.measurement is not None:
+            parts += arrays_of(self.measurement).values()
         digest = sha256()
         for part in parts:
             digest.update(np.ascontiguousarray(part).tobytes())
@@ -189,33 +310,17 @@ class Model:
     def warnings(self) -> tuple[EstimateWarning, ...]:
         """Reasons not to trust any estimate with this model."""
         prior, gain = self.implied_prior, self.record.gain
-        found = model_warnings(
-            np.inf if gain is None else gain,
-            prior.between_templates(),
-            prior.max_log,
-            divided=self.divided,
-        )
+        if self.check is not None:
+            names = [self.grid.label(k) for k in self.check.suspects]
+            found = check_warnings(self.check.p_value, names, self.check.information)
+        else:
+            found = model_warnings(
+                np.inf if gain is None else gain,
+                prior.between_templates(),
+                prior.max_log,
+                divided=self.divided,
+            )
         return found if self.summary is None else (*found, *audit_warnings(self.summary.audit))
-
-    def _scores(self, x: Array, weights: Array, sizes: tuple[int, ...]) -> Array:
-        """Coefficients of sum_i w_i^2 s_i s_i^T, s_i = d log p(t | x_i) / dt: see `Channel`."""
-        # Squares of slopes need as many points as the likelihood, and no fewer than these.
-        least = chebyshev.SIZES[len(sizes)][0]
-        sizes = tuple(max(size, least) for size in sizes)
-        t = chebyshev.box_points(sizes)
-        log_q = chebyshev.evaluate(self.log_q, t)
-        count = len(sizes)
-        total = np.zeros((count, count, len(t)))
-        for part, log_p in log_density(self.network, x, t, factor=False):
-            values = (log_p.double().numpy() - log_q).reshape(-1, *sizes)
-            slopes = [
-                np.moveaxis(np.tensordot(values, slope, (axis + 1, 1)), -1, axis + 1)
-                for axis, slope in enumerate(chebyshev.differentiation(size) for size in sizes)
-            ]
-            flat = np.stack([s.reshape(len(values), -1) for s in slopes])
-            total += np.einsum("n,anj,bnj->abj", weights[part] ** 2, flat, flat)
-        every = total.reshape(-1, *sizes)
-        return np.array([chebyshev.coefficients(c) for c in every]).reshape(count, count, *sizes)
 
     def events(self, x: Any, weights: Any = None) -> tuple[Array, Array | None]:
         """Observed events as (events, observables), in the order of the training, and weights.
@@ -228,7 +333,8 @@ class Model:
         events = as_events(x, weights, self.observables)
         if isinstance(x, Sample):
             if not x.query.within(self.query):
-                self._not_selected(f"the sample was read with {x.query.selection!r}")
+                other = "no selection" if x.query.selection is None else repr(x.query.selection)
+                self._not_selected(f"the sample was read with {other}")
         elif self.query.selection is not None:
             self._not_selected("an array has no columns for it")
         return events

@@ -2,6 +2,7 @@
 
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,6 +35,8 @@ class Posterior:
     >>> posterior = model.posterior([[0.0], [0.5], [1.0]])
     >>> [f"{mean:.1f}" for mean in posterior.mean]
     ['0.2', '0.5', '0.8']
+    >>> sorted(posterior.to_dict())
+    ['bounds', 'events', 'mean', 'mode', 'parameters']
     """
 
     def __init__(self, mixture: Mixture, grid: Grid, log_q: Array) -> None:
@@ -120,6 +123,22 @@ class Posterior:
         jitter = random.random((size, len(self), count)) - 0.5
         t = cells[chosen.clip(max=len(cells) - 1)] + jitter / CELLS[count]
         return self._plain(self._grid.from_unit(t))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Mean and mode of each event for machines, in what JSON can hold.
+
+        Returns
+        -------
+        dict
+            `parameters`, `bounds`, `events` (their number), `mean` and `mode` (one per event).
+        """
+        return {
+            "parameters": list(self._grid.parameters),
+            "bounds": self._grid.bounds.tolist(),
+            "events": len(self),
+            "mean": self.mean.tolist(),
+            "mode": self.mode.tolist(),
+        }
 
     def _plain(self, theta: Array) -> Array:
         """Without the axis of parameters where there is one only."""

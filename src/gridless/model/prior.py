@@ -60,7 +60,7 @@ def implied_prior(
 ) -> ImpliedPrior:
     """q(theta) of a network over events: for each of its members the (x, weights) to use.
 
-    A member that learnt its events by heart is too sure of them: its q is better taken over events
+    A member that has memorised its events is too sure of them: its q is better taken over events
     that it has not seen. For a single sample, all members use it.
     """
     if len(samples) == 1:

@@ -10,11 +10,13 @@ from gridless.files.read import Sample, pieces, stream
 from gridless.files.table import Rows, check_distinct
 from gridless.files.template_files import read_known
 from gridless.likelihood.likelihood import Likelihood
+from gridless.model.grouping import grouped
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import check_squares, check_total, check_used
 from gridless.templates.query import Query
 
+GROUP = "group of an event"  # the last column that is read, where events are grouped
 BLOCK_ROWS = 250_000  # rows in memory at once
 TASK_ROWS = 2_000_000  # rows of one task: enough to hide its overhead, few enough to repeat it
 
@@ -25,6 +27,7 @@ def read_likelihood(
     weight: str | None = None,
     where: str | None = None,
     executor: Any = None,
+    by: str | None = None,
 ) -> Likelihood:
     """The likelihood of the events in files, which are never in memory at once.
 
@@ -43,6 +46,9 @@ def read_likelihood(
     executor : concurrent.futures.Executor or dask client, optional
         Runs the tasks; without one, this process does. Sums are taken in the same order
         everywhere, so that the numbers are the same.
+    by : str, optional
+        Expression of columns whose value tells the group of an event, such as `run - run % 1000`:
+        groups are channels of their own, which `likelihood.by()` compares.
 
     Returns
     -------
@@ -63,6 +69,8 @@ def read_likelihood(
     """
     files = sources if isinstance(sources, list | tuple) else [sources]
     query = replace(model.query, weight=weight).where(where)
+    if by is not None:
+        query = replace(query, observables=query.observables | {GROUP: by})
     if not files:
         raise InputError("sources: none; give at least one file of observed events")
     check_distinct(files)
@@ -72,7 +80,7 @@ def read_likelihood(
         for rows in pieces(source, query, TASK_ROWS)
     ]
     results = run(_piece_likelihood, tasks, executor, "likelihood")
-    found = [part for part in results if part is not None]
+    found = [(part, total) for part, total, _ in results if part is not None]
     if not found:
         names = ", ".join(str(source) for source in files)
         raise InputError(f"{names}: no event passes the selection {query.selection!r}; widen it")
@@ -80,7 +88,10 @@ def read_likelihood(
         check_total(sum(total for _, total in found))
     likelihood = _tree_sum([part for part, _ in found])
     check_used(likelihood.events, sum(_rows(part) for part, _ in found))
-    return likelihood
+    if query.selection is None:
+        return likelihood
+    offered = sum(rows for _, _, rows in results)
+    return Likelihood([replace(channel, offered=offered) for channel in likelihood.channels])
 
 
 def read_samples(
@@ -122,18 +133,22 @@ def read_samples(
 
 def _piece_likelihood(
     model: Model, source: Any, rows: Rows, query: Query
-) -> tuple[Likelihood, float] | None:
-    """The likelihood of some rows of a file, and the sum of their weights; None if none of them
-    passes the selection."""
+) -> tuple[Likelihood | None, float, int]:
+    """The likelihood of some rows of a file, None if none of them passes the selection; the sum of
+    their weights; and how many rows there are."""
+    counts: list[int] = []
     likelihood: Likelihood | None = None
     total = 0.0
-    for x, weights in stream(source, query, BLOCK_ROWS, rows):
+    for x, weights in stream(source, query, BLOCK_ROWS, rows, counts.append):
         if weights is not None:
             check_squares(weights)
-        part = model.likelihood_of(x, weights)
+        if GROUP in query.observables:
+            part = grouped(model.likelihood_of, x[:, :-1], weights, x[:, -1])
+        else:
+            part = model.likelihood_of(x, weights)
         likelihood = part if likelihood is None else likelihood + part
         total += len(x) if weights is None else float(weights.sum())
-    return None if likelihood is None else (likelihood, total)
+    return likelihood, total, sum(counts)
 
 
 def _rows(likelihood: Likelihood) -> int:

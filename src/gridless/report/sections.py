@@ -6,14 +6,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from markupsafe import Markup
+
 from gridless.files.write import write_whole
 from gridless.likelihood.estimate import Estimate
+from gridless.likelihood.labels import symbol_of
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.file import current_versions
 from gridless.model.model import Model
+from gridless.report.card import make_card
+from gridless.report.data_figures import compare, draw_budget, draw_data
 from gridless.report.figures import draw_closure, draw_contours, draw_likelihood
 from gridless.report.model_figures import draw_distributions, draw_history, draw_prior
 from gridless.report.page import Section, render_report
+from gridless.report.typeset import (
+    Table,
+    interval_html,
+    rounded_html,
+    symbol_html,
+    title_html,
+    value_html,
+)
 from gridless.templates.query import FileRecord
 from gridless.validation.closure import Closure
 
@@ -23,7 +36,8 @@ class Subject:
     """What a report is about; sections take what they need of it.
 
     `estimate` is the maximum of `likelihood`, computed once. `level` is the confidence level of the
-    wider interval, `command` what was typed to make the page, `data` the observed files.
+    wider interval, `command` what was typed to make the page, `data` the observed files,
+    `experiment` a label for every figure, such as "Private work".
     """
 
     model: Model
@@ -33,25 +47,118 @@ class Subject:
     level: float = 0.95
     command: str | None = None
     data: tuple[FileRecord, ...] = ()
+    experiment: str | None = None
+
+
+def data(subject: Subject) -> Section | None:
+    """Data against simulation at the best fit, for every observable."""
+    model, likelihood = subject.model, subject.likelihood
+    if likelihood is None or model.summary is None or not _has_events(subject):
+        return None
+    found = compare(model, likelihood)
+    figures = [draw_data(model, likelihood, name, experiment=subject.experiment) for name in found]
+    labels = model.query.labels
+    rows = [
+        [title_html(name, labels.get(name, "")), f"{one.chi2:.1f}", f"{one.bins}"]
+        for name, one in found.items()
+    ]
+    numbers = [[name, one.chi2, one.bins] for name, one in found.items()]
+    bins = [
+        [name, low, high, n, m, v**0.5]
+        for name, one in found.items()
+        for (low, high), n, m, v in zip(
+            one.observed.axes[0],
+            one.observed.values().tolist(),
+            one.expected.values().tolist(),
+            one.expected.variances().tolist(),
+            strict=True,
+        )
+    ]
+    contents = Table(
+        ["observable", "low", "high", "data", "simulation", "error of simulation"],
+        [],
+        "Events in every bin",
+        bins,
+    )
+    return Section(
+        "Data against simulation",
+        figures=figures,
+        lead="Points are the observed events. The line is the simulation at the estimate, "
+        "interpolated between the templates and scaled to the number of events; its band is the "
+        "statistical uncertainty of the simulation.",
+        show=f"Data and simulation at the estimate for {', '.join(found)}, with ratios",
+        tables=[
+            Table(["observable", "chi2", "bins"], rows, "Agreement in each observable", numbers),
+            contents,
+        ],
+    )
+
+
+def _has_events(subject: Subject) -> bool:
+    """Whether the likelihood has events of the model in bins."""
+    channels = subject.likelihood.channels if subject.likelihood else ()
+    return any(c.observed is not None and c.model == subject.model.identity for c in channels)
 
 
 def measurement(subject: Subject) -> Section | None:
-    """The estimate with its uncertainties, and the curve or the contours."""
+    """The likelihood: the curve of one parameter, or the contours of two, and all numbers."""
     likelihood, estimate = subject.likelihood, subject.estimate
     if likelihood is None or estimate is None:
         return None
-    lines = [str(estimate)]
-    for name in estimate.parameters:
-        low, high = likelihood.interval(subject.level, name)
-        lines.append(f"  {name}: {low:.6g} to {high:.6g} at {subject.level:.0%}")
-    if estimate.outside is not None:
-        lines.append(f"  events outside of the simulation: {estimate.outside:.2%}")
-    if len(estimate.parameters) == 1:
-        figure = draw_likelihood(likelihood)
+    names = estimate.parameters
+    if len(names) == 1:
+        figure = draw_likelihood(likelihood, experiment=subject.experiment)
+        lead = (
+            "The solid curve has every uncertainty, the dashed one is statistical. The bands are "
+            "the 68 and 95 percent intervals."
+        )
+        shows = f"The likelihood as a function of {names[0]}, with its intervals"
     else:
-        first, second, *_ = estimate.parameters
-        figure = draw_contours(likelihood, first, second)
-    return Section("The measurement", text="\n".join(lines), figure=figure)
+        figure = draw_contours(likelihood, names[0], names[1], experiment=subject.experiment)
+        lead = "Statistical contours; other parameters are at their best."
+        shows = f"Contours of {names[0]} and {names[1]} at 68 and 95 percent"
+    level = f"{subject.level:.0%}"
+    columns, numbers = [], []
+    for name in names:
+        one = estimate[name]
+        ends = (*one.interval, *one.stat_interval, *likelihood.interval(subject.level, name))
+        pairs = zip(ends[::2], ends[1::2], strict=True)
+        columns.append([value_html(one), *(interval_html(*pair, one.error) for pair in pairs)])
+        numbers.append([name, one.value, one.error, *ends])
+    what = ["value", "68% interval", "statistical alone", f"{level} interval"]
+    exact = ["parameter", "value", "error", "low", "high", "stat_low", "stat_high"]
+    table = Table(
+        ["quantity", *(title_html(name, estimate[name].label) for name in names)],
+        [[first, *cells] for first, *cells in zip(what, *columns, strict=True)],
+        "Estimate with intervals",
+        numbers,
+        [*exact, f"low_{level}", f"high_{level}"],
+    )
+    return Section("Likelihood", figure=figure, lead=lead, show=shows, tables=[table])
+
+
+def budget(subject: Subject) -> Section | None:
+    """Where the uncertainty of each parameter comes from."""
+    estimate = subject.estimate
+    if estimate is None or len(estimate.results[0].budget) < 2:
+        return None
+    first = estimate.results[0]
+    sources = list(first.budget)
+    rows = []
+    for source in sources:
+        cells = [rounded_html(one.budget.get(source), one.error) for one in estimate.results]
+        rows.append([source, *cells])
+    rows.append(["total", *(rounded_html(one.error, one.error) for one in estimate.results)])
+    numbers = [[s, *(one.budget.get(s) for one in estimate.results)] for s in sources]
+    numbers.append(["total", *(one.error for one in estimate.results)])
+    head = ["source", *(title_html(one.name, one.label) for one in estimate.results)]
+    return Section(
+        "Budget of uncertainties",
+        figure=draw_budget(estimate, first.name, experiment=subject.experiment),
+        lead="Sources add in quadrature to the total.",
+        show=f"The uncertainty of {first.name} by source",
+        tables=[Table(head, rows, "Uncertainty by source", numbers)],
+    )
 
 
 def closure(subject: Subject) -> Section | None:
@@ -59,7 +166,30 @@ def closure(subject: Subject) -> Section | None:
     table = subject.closure
     if table is None:
         return None
-    return Section("Closure", text=str(table), figure=draw_closure(table))
+    tables = []
+    for name in table:
+        one = table[name]
+        label = table.estimates[0][name].label
+        head = ["true", "estimated", "interval", "pull"]
+        columns = ["true", "estimated", "low", "high", "pull"]
+        rows, numbers = [], []
+        for i, estimate in enumerate(table.estimates):
+            low, high = one.interval[i].tolist()
+            pull = rounded_html(one.pull[i], 0.1) if one.usable[i] else "at a bound"
+            ends = interval_html(low, high, estimate[name].error)
+            rows.append([f"{one.true[i]:g}", value_html(estimate[name]), ends, pull])
+            exact = float(one.pull[i]) if one.usable[i] else None
+            numbers.append([float(one.true[i]), float(one.value[i]), low, high, exact])
+        caption = f"Closure of {symbol_of(label or name).replace('$', '')}"
+        tables.append(Table(head, rows, caption, numbers, columns))
+    return Section(
+        "Closure",
+        figure=draw_closure(table, experiment=subject.experiment),
+        lead="Samples of known parameters, estimated as the data were. Pulls scatter about 0 with "
+        f"width 1 if the method is right. {'. '.join(table.notes())}.",
+        show="Estimated against true values, and pulls",
+        tables=tables,
+    )
 
 
 def grid(subject: Subject) -> Section | None:
@@ -67,7 +197,10 @@ def grid(subject: Subject) -> Section | None:
     summary = subject.model.summary
     if summary is None:
         return None
-    return Section("The templates and their audit", text=str(summary.audit))
+    audit = summary.audit
+    rows = [["ok" if f.met else "CHANGE", f.demand, f.text] for f in audit.findings]
+    table = Table(["verdict", "demand", "finding"], rows, audit.title, breaks=True)
+    return Section("The templates and their audit", tables=[table], folded=True)
 
 
 def inputs(subject: Subject) -> Section | None:
@@ -75,13 +208,27 @@ def inputs(subject: Subject) -> Section | None:
     model = subject.model
     if model.summary is None:
         return None
-    return Section("Observables in every template", figure=draw_distributions(model))
+    label = subject.experiment
+    return Section(
+        "Observables in the templates",
+        figures=[draw_distributions(model, n, experiment=label) for n in model.observables],
+        show=f"Distributions of {', '.join(model.observables)} in the templates, with ratios",
+        folded=True,
+    )
 
 
 def training(subject: Subject) -> Section:
     """The model, its learning curve and its options."""
     model = subject.model
-    return Section("Training", text=repr(model), figure=draw_history(model), table=_options(model))
+    table = Table(["option", "value"], _options(model), "Options of the fit", breaks=True)
+    return Section(
+        "Training",
+        text=repr(model),
+        figure=draw_history(model),
+        show="Cost per event after every epoch, of training and of held-out events",
+        tables=[table],
+        folded=True,
+    )
 
 
 def _options(model: Model) -> list[list[str]]:
@@ -90,8 +237,7 @@ def _options(model: Model) -> list[list[str]]:
     chosen = {"epochs": record.epochs, "batch": record.batch, "validation": record.validation}
     reading = {"selection": query.selection, "weight": query.weight, "where": record.where}
     options = model.options.to_dict() | chosen | reading
-    rows = [[name, str(value)] for name, value in options.items() if value is not None]
-    return [["option", "value"], *rows]
+    return [[name, str(value)] for name, value in options.items() if value is not None]
 
 
 def prior(subject: Subject) -> Section | None:
@@ -99,18 +245,22 @@ def prior(subject: Subject) -> Section | None:
     model = subject.model
     if len(model.grid.parameters) > 1:
         return None
-    divided = model.divided
-    use = "every posterior is divided by q" if divided else "posteriors are not divided by q"
-    text = f"max |log q| = {model.implied_prior.max_log:.3g}; {use}"
-    return Section("The implied prior q", text=text, figure=draw_prior(model))
+    use = "Every posterior is divided by q" if model.divided else "Posteriors are not divided by q"
+    lead = f"{use}, which deviates from flat by up to |log q| = {model.implied_prior.max_log:.3g}."
+    return Section(
+        "The implied prior q",
+        lead=lead,
+        figure=draw_prior(model),
+        show="The implied prior over the range, with the templates marked",
+        folded=True,
+    )
 
 
 def provenance(subject: Subject) -> Section:
     """Commands, versions and files from which the page was made."""
     model = subject.model
-    rows = [["what", "value"]]
     commands = {"this page": subject.command, "the model": model.record.command}
-    rows += [[name, command] for name, command in commands.items() if command is not None]
+    rows = [[name, command] for name, command in commands.items() if command is not None]
     rows += [[f"observable {name}", text] for name, text in model.query.observables.items()]
     then = model.record.versions
     for name, now in current_versions().items():
@@ -118,13 +268,16 @@ def provenance(subject: Subject) -> Section:
         rows.append([name, now if now == old else f"{old} for the model, {now} for this page"])
     for file in (*subject.data, *model.files):
         checksum = f", SHA-256 {file.checksum[:16]}..." if file.checksum else ""
-        rows.append([file.source, f"{file.events:,} events{checksum}"])
-    return Section("Versions, files and commands", table=rows)
+        rows.append([file.source, f"{file.describe()}{checksum}"])
+    table = Table(["what", "value"], rows, "Provenance", breaks=True)
+    return Section("Versions, files and commands", tables=[table], folded=True)
 
 
 # In the order of the page. A section that has nothing to show is None.
 SECTIONS: dict[str, Callable[[Subject], Section | None]] = {
+    "data": data,
     "measurement": measurement,
+    "budget": budget,
     "closure": closure,
     "grid": grid,
     "inputs": inputs,
@@ -134,7 +287,7 @@ SECTIONS: dict[str, Callable[[Subject], Section | None]] = {
 }
 
 
-def write_report(
+def write_report(  # noqa: PLR0913
     path: str | Path,
     model: Model,
     likelihood: Likelihood | None = None,
@@ -143,10 +296,13 @@ def write_report(
     level: float = 0.95,
     command: str | None = None,
     data: Sequence[FileRecord] = (),
+    experiment: str | None = None,
 ) -> Path:
     """Write one self-contained HTML page about a model, a measurement and a closure test.
 
-    Sections for which there is nothing to show are left out. Needs the extra `report`.
+    At the top stand the result and whether to trust it, then the figures that a reader looks at
+    first; the rest is folded. Sections for which there is nothing to show are left out. Needs the
+    extra `report`.
 
     Parameters
     ----------
@@ -164,6 +320,8 @@ def write_report(
         The command line that made the page, to be shown on it.
     data : sequence of FileRecord, optional
         The observed files, to be shown with their checksums.
+    experiment : str, optional
+        A label for the figures, such as "Private work".
 
     Returns
     -------
@@ -181,15 +339,32 @@ def write_report(
     'report.html'
     """
     estimate = None if likelihood is None else likelihood.maximum()
-    subject = Subject(model, likelihood, estimate, closure, level, command, tuple(data))
+    subject = Subject(model, likelihood, estimate, closure, level, command, tuple(data), experiment)
     made = {name: section(subject) for name, section in SECTIONS.items()}
-    warned = () if estimate is None else estimate.warnings
     page = render_report(
-        f"gridless: {', '.join(model.grid.parameters)} from {', '.join(model.observables)}",
-        f"A model trained on {len(model.grid)} templates of {model.grid.describe()}.",
+        _title(subject),
+        _intro(model),
         {name: section for name, section in made.items() if section is not None},
-        notices=[f"Warning: {one.name}: {one.text}" for one in warned],
+        card=make_card(subject),
     )
     target = Path(path)
     write_whole(target, page.encode())
     return target
+
+
+def _title(subject: Subject) -> Markup:
+    """What the page is about, with the parameters' symbols."""
+    grid = subject.model.grid
+    names = [symbol_html(name, grid.labels.get(name, "")) for name in grid.parameters]
+    what = "A model of" if subject.estimate is None else "Measurement of"
+    return Markup(f"{what} ") + Markup(", ").join(names)
+
+
+def _intro(model: Model) -> str:
+    """What the model was made of."""
+    count = len(model.observables)
+    observables = f"{count} observable{'s' if count > 1 else ''}: {', '.join(model.observables)}"
+    simulated = f"{len(model.grid)} templates of {model.grid.describe()}"
+    if model.files:
+        simulated += f" with {sum(file.events for file in model.files):,} simulated events"
+    return f"From {observables}; {simulated}."

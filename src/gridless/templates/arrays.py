@@ -168,7 +168,7 @@ def check_used(used: int, events: int) -> None:
 
 
 def weights_or_ones(weights: Array | None, events: int) -> Array:
-    """The weights of so many events: 1 each where there are none."""
+    """The weights of this number of events: 1 each where there are none."""
     return np.ones(events) if weights is None else weights
 
 
@@ -196,7 +196,7 @@ def effective_size(weights: Array) -> float:
 
 
 def slices(count: int, size: int) -> Iterator[slice]:
-    """Consecutive pieces of `size`, the last one shorter, of so many rows.
+    """Consecutive pieces of `size` rows, the last one shorter.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The grid: at which values of theta there is simulation, and between which bounds theta lies."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -58,6 +58,8 @@ class Grid:
         The low and high bound of each parameter.
     parameters : tuple of str
         Their names.
+    labels : mapping from str to str
+        How figures and tables call a parameter, with its unit: `$m_t$ [GeV]`.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Grid:
     values: Array
     bounds: Array
     parameters: tuple[str, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("values", "bounds"):

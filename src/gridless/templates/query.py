@@ -1,7 +1,7 @@
 """The query: which numbers to take of every event, how it is weighted, and which events to use."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from gridless.errors import InputError
@@ -27,6 +27,8 @@ class Query:
     selection : str, optional
         Expression that is true for the events to use, simulated and observed. Weight and selection
         may use the names of observables, unless a column has the same name.
+    labels : dict of str to str, optional
+        How figures call an observable, with its unit: `$m_{jj}$ [GeV]`.
 
     Examples
     --------
@@ -38,6 +40,7 @@ class Query:
     observables: dict[str, str]
     weight: str | None = None
     selection: str | None = None
+    labels: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -99,17 +102,29 @@ class FileRecord:
         How many of its events were used.
     checksum : str or None
         Its SHA-256; None for a table in memory.
+    of : int or None
+        How many events it has; None where that was not counted.
 
     Examples
     --------
     >>> import gridless as gl
     >>> gl.read({"m": [1.0, 2.0]}, "m").record
-    FileRecord(source='dict in memory', events=2, checksum=None)
+    FileRecord(source='dict in memory', events=2, checksum=None, of=2)
     """
 
     source: str
     events: int
     checksum: str | None = None
+    of: int | None = None
+
+    def describe(self) -> str:
+        """`6,853 of 10,000 events`: how many were used, and of how many."""
+        return used_of(self.events, self.of)
+
+
+def used_of(events: int, of: int | None) -> str:
+    """`6,853 of 10,000 events`, or `10,000 events` where all were used."""
+    return f"{events:,} events" if of in (None, events) else f"{events:,} of {of:,} events"
 
 
 def both(first: str | None, second: str | None) -> str | None:

@@ -10,6 +10,9 @@ from gridless.distributed import of_first, total
 from gridless.errors import InputError
 from gridless.templates.arrays import Array
 from gridless.templates.audit import Audit
+from gridless.templates.grid import Grid
+from gridless.templates.histograms import Axis, Histogram
+from gridless.templates.interpolation import interpolate
 from gridless.templates.query import FileRecord
 from gridless.templates.templates import Templates
 
@@ -35,6 +38,12 @@ class Distribution:
     edges: list[float]
     shares: list[list[float]]
 
+    def at(self, grid: Grid, theta: Array, label: str = "") -> Histogram:
+        """The shares at any theta, interpolated between the templates of the grid."""
+        values, variances = interpolate(grid, np.array(self.shares), theta)
+        axis = Axis(np.array(self.edges), self.observable, label or self.observable)
+        return Histogram((axis,), 1.0, values, variances)
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -59,6 +68,11 @@ class Summary:
 
     audit: Audit
     distributions: tuple[Distribution, ...]
+
+    @property
+    def edges(self) -> dict[str, Array]:
+        """The edges of the bins of each observable."""
+        return {one.observable: np.array(one.edges) for one in self.distributions}
 
     def to_dict(self) -> dict[str, Any]:
         """The summary in what JSON can hold."""
@@ -108,10 +122,11 @@ def files_of_all_ranks(files: tuple[FileRecord, ...]) -> tuple[FileRecord, ...]:
 def _distribution(templates: Templates, name: str, column: Array) -> Distribution:
     low, high = of_first(np.quantile(column, CENTRAL))
     edges = np.linspace(low, high if high > low else low + 1, BINS + 1)
-    weights = templates.event_weights
-    contents = []
-    for k in range(len(templates.grid)):
-        own = templates.template == k
-        contents.append(np.histogram(column[own], edges, weights=weights[own])[0])
-    shares = total(np.array(contents)) / total(templates.totals())[:, None]
+    # 0 below the first edge; the last bin has its upper edge, and BINS + 1 is above it.
+    bins = np.searchsorted(edges, column, side="right")
+    bins[column == edges[-1]] = BINS
+    count, cell = len(templates.grid), templates.template * (BINS + 2) + bins
+    contents = np.bincount(cell, templates.event_weights, minlength=count * (BINS + 2))
+    inside = total(contents).reshape(count, BINS + 2)[:, 1:-1]
+    shares = inside / total(templates.totals())[:, None]
     return Distribution(name, edges.tolist(), shares.tolist())

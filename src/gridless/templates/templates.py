@@ -2,7 +2,8 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -45,6 +46,9 @@ class Templates:
         the observables. By default every observable is a column of its own name.
     files : sequence of FileRecord
         The files that the events came from.
+    labels : mapping from str to str, optional
+        How figures and tables call parameters and observables, with their units:
+        {"mtop": "$m_t$ [GeV]"}. A model keeps them.
 
     Attributes
     ----------
@@ -92,9 +96,10 @@ class Templates:
         *,
         query: Query | None = None,
         files: Sequence[FileRecord] = (),
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         table, names = as_table(x, "x", query.names if query else observables, "x")
-        values, labels = as_table(theta, "theta", parameters, "theta")
+        values, known = as_table(theta, "theta", parameters, "theta")
         if len(values) != len(table):
             raise InputError(
                 f"theta: {len(values)} values for {len(table)} events; give one value per event"
@@ -104,7 +109,7 @@ class Templates:
                 f"theta: {values.shape[1]} parameters; up to three can be estimated together: "
                 "give theta of shape (events, parameters) with fewer columns"
             )
-        grid, template = make_grid(values, bounds, labels)
+        grid, template = make_grid(values, bounds, known)
         if len(grid) > FEW_TEMPLATES and len(table) < LEAST_EVENTS * len(grid):
             raise InputError(
                 f"theta: {len(grid):,} different values for {len(table):,} events, "
@@ -112,13 +117,13 @@ class Templates:
                 f"value, {LEAST_EVENTS} at least: simulate at fewer values, or give every event "
                 "the centre of its bin of theta (gl.grid has some)"
             )
+        asked = query or Query.of(names)
         fields = {
             "x": table,
             "weights": as_weights(weights, len(table)),
             "template": template,
-            "grid": grid,
-            "query": query or Query.of(names),
             "files": tuple(files),
+            **_with_labels(grid, asked, labels or {}),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -129,6 +134,54 @@ class Templates:
     def observables(self) -> tuple[str, ...]:
         """The names of the observables."""
         return self.query.names
+
+    def labelled(self, labels: Mapping[str, str]) -> "Templates":
+        """The same templates with labels for parameters and observables.
+
+        Parameters
+        ----------
+        labels : mapping from str to str
+            Names with what figures and tables call them: {"mtop": "$m_t$ [GeV]"}.
+
+        Returns
+        -------
+        Templates
+
+        Examples
+        --------
+        >>> from gridless.examples import OneObservable
+        >>> templates = OneObservable().templates(events=500, seed=1).labelled({"theta": "m [GeV]"})
+        >>> templates.grid.labels["theta"]
+        'm [GeV]'
+        """
+        other = copy(self)
+        for name, value in _with_labels(self.grid, self.query, labels).items():
+            object.__setattr__(other, name, value)
+        return other
+
+    def subset(self, rows: Any) -> "Templates":
+        """Some of the events, on the same grid.
+
+        Parameters
+        ----------
+        rows : array of int or of bool
+            Which events.
+
+        Returns
+        -------
+        Templates
+
+        Examples
+        --------
+        >>> from gridless.examples import OneObservable
+        >>> OneObservable().templates(events=500, seed=1).subset(slice(None, None, 2))
+        Templates: 2,500 events at 10 values of theta, observables x
+        """
+        other = copy(self)
+        for name in ("x", "template", "weights"):
+            value = getattr(self, name)
+            object.__setattr__(other, name, None if value is None else value[rows])
+        return other
 
     @property
     def theta(self) -> Array:
@@ -236,3 +289,19 @@ class Templates:
                     GridlessWarning,
                     stacklevel=3,
                 )
+
+
+def _with_labels(grid: Grid, query: Query, labels: Mapping[str, str]) -> dict[str, Any]:
+    """Grid and query with these labels, each with those of its own names."""
+    known = [*grid.parameters, *query.names]
+    for name, text in labels.items():
+        if name not in known:
+            raise InputError(f"labels: there is no {name!r}; there is {', '.join(known)}")
+        if not isinstance(text, str):
+            raise InputError(f"labels: {text!r} for {name}; give a text such as '$m_t$ [GeV]'")
+    of_grid = {name: labels[name] for name in grid.parameters if name in labels}
+    of_query = {name: labels[name] for name in query.names if name in labels}
+    return {
+        "grid": replace(grid, labels={**grid.labels, **of_grid}),
+        "query": replace(query, labels=query.labels | of_query),
+    }

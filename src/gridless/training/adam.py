@@ -10,7 +10,9 @@ from torch import Tensor
 
 from gridless.training.checkpoint import State, numbered
 
-_MEAN, _SQUARE, _LEAST = 0.9, 0.99, 1e-8
+MEAN_DECAY = 0.9  # share of the running mean of the gradient that a step keeps
+SQUARE_DECAY = 0.99  # the same of its square; noisy batches are averaged over a hundred steps
+MIN_ROOT = 1e-8  # keeps the step finite for a weight whose gradient has been 0
 
 
 class Adam:
@@ -30,13 +32,13 @@ class Adam:
         """Move the weights once."""
         self.steps += 1
         # Running means start from 0: these make up for it.
-        first, second = 1 - _MEAN**self.steps, 1 - _SQUARE**self.steps
+        first, second = 1 - MEAN_DECAY**self.steps, 1 - SQUARE_DECAY**self.steps
         rows = zip(self.weights, self.decays, gradients, self.mean, self.square, strict=True)
         for w, decay, g, mean, square in rows:
             slope = torch.addcmul(g, decay, w)
-            mean.lerp_(slope, 1 - _MEAN)
-            square.mul_(_SQUARE).addcmul_(slope, slope, value=1 - _SQUARE)
-            w.addcdiv_(mean, (square / second).sqrt_().add_(_LEAST), value=-rate / first)
+            mean.lerp_(slope, 1 - MEAN_DECAY)
+            square.mul_(SQUARE_DECAY).addcmul_(slope, slope, value=1 - SQUARE_DECAY)
+            w.addcdiv_(mean, (square / second).sqrt_().add_(MIN_ROOT), value=-rate / first)
 
     def tensors(self) -> dict[str, Tensor]:
         """What a checkpoint keeps."""

@@ -110,7 +110,7 @@ def checkpoint_path(path: str | Path) -> Path:
 
 
 def fingerprint(arrays: list[Tensor], options: dict[str, object]) -> str:
-    """The same for the same data and options, and else another."""
+    """A digest of data and options: equal if and only if both are."""
     digest = hashlib.sha256(json.dumps(options, sort_keys=True, default=str).encode())
     for array in arrays:
         digest.update(str((array.shape, array.dtype)).encode())

@@ -84,12 +84,14 @@ class Split:
     """Events to train on, and those that each member keeps out.
 
     `unseen` are the events (x, weights) over which each member's implied prior is taken: those that
-    it has not seen or, for a single network, all.
+    it has not seen or, for a single network, all. `fold` is the member that has not seen each
+    event, where every event is kept out by one.
     """
 
     training: Events
     held_out: Events
     unseen: list[tuple[Array, Array]]
+    fold: Tensor | None
 
 
 def split_events(
@@ -111,7 +113,8 @@ def split_events(
     if members > 1:
         own = [(fold == e).numpy() for e in range(members)]
         unseen = [(templates.x[which], weights[which]) for which in own]
-    return Split(training, held_out, unseen)
+    every_event_once = members > 1 and int(fold.max()) < members
+    return Split(training, held_out, unseen, fold if every_event_once else None)
 
 
 def standardised(templates: Templates, weights: Array, network: Network) -> Events:

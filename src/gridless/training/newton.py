@@ -14,7 +14,7 @@ from gridless.density.network import Network
 
 # The damping of the first step, relative to the curvature's own units.
 FIRST_DAMPING = 1e-4
-# Shares of the foretold gain: above the first the damping is halved, below the second doubled.
+# Shares of the predicted gain: above the first the damping is halved, below the second doubled.
 GOOD_GAIN = 0.75
 POOR_GAIN = 0.25
 
@@ -54,7 +54,7 @@ def newton(
 
     `objective` gives value and gradient at the network as it is, `curvature` a matrix for each
     member. The damping on its diagonal (Levenberg and Marquardt) follows how well the last step's
-    gain was foretold. Ends after `steps`, or when no member expects to gain more than `tolerance`.
+    gain was predicted. Ends after `steps`, or when no member expects to gain more than `tolerance`.
     """
     value, slope = objective()
     matrix = curvature()
@@ -64,12 +64,12 @@ def newton(
         unit = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
         damped = matrix + damping[:, None, None] * unit
         step = torch.linalg.solve(damped, slope.unsqueeze(-1)).squeeze(-1)
-        foretold = 0.5 * (slope * step).sum(-1)
-        if bool((foretold < tolerance).all()):
+        predicted = 0.5 * (slope * step).sum(-1)
+        if bool((predicted < tolerance).all()):
             break
         restore(network, here - step, torch.ones_like(value, dtype=torch.bool))
         new_value, new_slope = objective()
-        gain = (value - new_value) / foretold
+        gain = (value - new_value) / predicted
         better = gain > 0
         restore(network, here, ~better)
         value = torch.where(better, new_value, value)

@@ -13,7 +13,7 @@ from torch import Tensor
 from gridless import distributed
 from gridless.density.mixture import Mixture
 from gridless.errors import InputError, check_choice
-from gridless.registry import OBJECTIVES
+from gridless.registry import OBJECTIVES, call_of
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 from gridless.templates.templates import Templates
@@ -21,7 +21,7 @@ from gridless.training.events import Events
 from gridless.training.flatness import Flatness, Term, histogram_density
 
 DENSITIES = ("events", "histogram")
-# Events that stand for all of them between two anchors of the penalty.
+# Events on which the change of q is followed between two evaluations on all events.
 REFERENCE_EVENTS = 4096
 # Values theta_j of the penalty by default, for each parameter: of one, and of several.
 PENALTY_VALUES = 7
@@ -60,6 +60,9 @@ class Objective(ABC):
     def options(self) -> dict[str, Any]:
         """The constructor's arguments, so that a saved model can tell them."""
         return {}
+
+    def __repr__(self) -> str:
+        return call_of(self)
 
     def weights(self, templates: Templates) -> Array:
         """The weights of the events: of mean 1, and for a flat grid the same sum per template."""

@@ -35,7 +35,7 @@ ROUNDS = (NewtonRound(100_000, 20_000, 40), NewtonRound(None, 50_000, 6))
 
 
 def polish(trainer: Trainer, number: int, epoch: int, report: Callable[[str], None]) -> list[Epoch]:
-    """Newton steps on all events, undone for a member whose held-out events object."""
+    """Newton steps on all events, undone for a member whose held-out events get worse."""
     network, strength = trainer.network, trainer.term.strength
     old = flatten(network.parameters())
     if old.shape[1] > MAX_NEWTON_PARAMETERS:

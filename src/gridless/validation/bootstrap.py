@@ -13,7 +13,7 @@ from gridless.likelihood.intervals import LEVEL, check_level
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import Array
-from gridless.validation.pseudo_experiments import BATCH, SHARED_BATCHES, Draws, estimates
+from gridless.validation.pseudo_experiments import BATCH, SHARED_BATCHES, Draws, best_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,4 +171,4 @@ def _bootstrap_estimates(
 ) -> Array:
     """Estimates (experiments, parameters) of the bootstraps of those numbers."""
     draws = Draws(table, len(table), (seed, 0), weights=weights, poisson=True)
-    return estimates(model, draws, numbers)[0]
+    return best_values(model, draws, numbers)

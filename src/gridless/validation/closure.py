@@ -1,16 +1,16 @@
 """Closure: estimating samples whose theta is known, on and between the templates."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gridless.errors import InputError
 from gridless.likelihood import printing
+from gridless.likelihood.by_name import ByName
 from gridless.likelihood.estimate import STAT, Estimate, correlation, read_only
 from gridless.likelihood.intervals import check_level
 from gridless.likelihood.restrict import restricted
@@ -101,7 +101,7 @@ class ParameterClosure:
 
 
 @dataclass(frozen=True, eq=False)
-class Closure:
+class Closure(ByName[ParameterClosure]):
     """True and estimated theta of each sample; prints as a table.
 
     `closure["mtop"]` is the closure of one parameter. Where there is only one, `true`, `value`,
@@ -139,24 +139,11 @@ class Closure:
     estimates: tuple[Estimate, ...]
     intervals: Array
     level: float | None = None
+    kind: ClassVar[str] = "closure"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "truth", read_only(self.truth))
         object.__setattr__(self, "intervals", read_only(self.intervals))
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters."""
-        return self.estimates[0].parameters
-
-    def __getitem__(self, parameter: str) -> ParameterClosure:
-        if parameter not in self._by_name:
-            known = ", ".join(self.parameters)
-            raise InputError(f"there is no parameter {parameter!r}; there is {known}")
-        return self._by_name[parameter]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.parameters)
 
     @cached_property
     def usable(self) -> Flags:
@@ -168,9 +155,10 @@ class Closure:
         return counts
 
     @cached_property
-    def _by_name(self) -> dict[str, ParameterClosure]:
+    def by_name(self) -> Mapping[str, ParameterClosure]:
+        """The closure of each parameter."""
         found = {}
-        for p, name in enumerate(self.parameters):
+        for p, name in enumerate(self.estimates[0].parameters):
             results = [estimate.results[p] for estimate in self.estimates]
             true, value = self.truth[:, p], read_only([r.value for r in results])
             sides = np.array([r.sides for r in results])
@@ -186,42 +174,42 @@ class Closure:
     @property
     def true(self) -> Array:
         """The true value of the only parameter in each sample."""
-        return self._only("true").true
+        return self.only("true").true
 
     @property
     def value(self) -> Array:
         """The estimated value of the only parameter in each sample."""
-        return self._only("value").value
+        return self.only("value").value
 
     @property
     def interval(self) -> Array:
         """(low, high) of the only parameter in each sample, with every uncertainty."""
-        return self._only("interval").interval
+        return self.only("interval").interval
 
     @property
     def error(self) -> Array:
         """The total uncertainty of the only parameter, on the side of the true value."""
-        return self._only("error").error
+        return self.only("error").error
 
     @property
     def pull(self) -> Array:
         """(value - true) / error of the only parameter; NaN for samples that do not count."""
-        return self._only("pull").pull
+        return self.only("pull").pull
 
     @property
     def slope(self) -> float | None:
         """The slope of estimated against true values of the only parameter."""
-        return self._only("slope").slope
+        return self.only("slope").slope
 
     @property
     def intercept(self) -> float | None:
         """The intercept that belongs to `slope`."""
-        return self._only("intercept").intercept
+        return self.only("intercept").intercept
 
     @property
     def chi2(self) -> float:
         """Sum of the squared pulls; with several parameters, with their correlations."""
-        pulls = np.stack([one.pull for one in self._by_name.values()], axis=1)
+        pulls = np.stack([one.pull for one in self.by_name.values()], axis=1)
         total = 0.0
         for pull, estimate in zip(pulls[self.usable], self._usable_estimates, strict=True):
             matrix = correlation(estimate.covariances[STAT])
@@ -253,7 +241,7 @@ class Closure:
             parameter, `chi2`, `dof`, `level`, `intervals` (None without a level), `at_bound` (the
             true theta of samples left out).
         """
-        pulls = np.stack([one.pull for one in self._by_name.values()], axis=1)
+        pulls = np.stack([one.pull for one in self.by_name.values()], axis=1)
         rows = [[None if np.isnan(p) else p for p in row] for row in pulls.tolist()]
         one = len(self.parameters) == 1
         return {
@@ -272,7 +260,7 @@ class Closure:
 
     def __str__(self) -> str:
         tables = [str(self[name]) for name in self]
-        return "\n\n".join(tables) + "\n" + "\n".join(self._last_lines())
+        return "\n\n".join(tables) + "\n" + "\n".join(self.notes())
 
     __repr__ = __str__
 
@@ -294,9 +282,9 @@ class Closure:
             tables.append(printing.table(head, rows))
             if one.line is not None:
                 tables.append(f"<p>slope {one.slope:.4f}, intercept {one.intercept:.4f}</p>")
-        return "".join([*tables, *(f"<p>{escape(line)}</p>" for line in self._last_lines())])
+        return "".join([*tables, *(f"<p>{escape(line)}</p>" for line in self.notes())])
 
-    def _last_lines(self) -> list[str]:
+    def notes(self) -> list[str]:
         """chi2/dof, and which samples do not count."""
         lines = []
         if self.dof:
@@ -316,12 +304,6 @@ class Closure:
                 f"bound: {names} = {values}"
             )
         return lines
-
-    def _only(self, what: str) -> ParameterClosure:
-        if len(self.parameters) > 1:
-            examples = " or ".join(f"closure[{name!r}].{what}" for name in self.parameters)
-            raise InputError(f"{what}: the closure has several parameters; say which: {examples}")
-        return self[self.parameters[0]]
 
 
 def closure(

@@ -16,10 +16,10 @@ from torch import Tensor
 from gridless.distributed import own_threads
 from gridless.likelihood import chebyshev
 from gridless.likelihood.channel import Channel
+from gridless.likelihood.curve import Curve
 from gridless.likelihood.intervals import LEVEL, chi2_quantile
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.minimum import minima_of_curves
-from gridless.model.evaluation import event_polynomials, log_density
+from gridless.likelihood.minimum import lowest, minima_of_curves, second_slopes
 from gridless.model.model import Model
 from gridless.templates.arrays import Array
 
@@ -65,18 +65,36 @@ def estimates(model: Model, draws: Draws, numbers: range) -> tuple[Array, Array]
     curves = np.concatenate(list(_likelihoods(model, draws, numbers)))
     grid = model.grid
     if len(grid.parameters) == 1:
-        best, ends = minima_of_curves(curves, 0.5 * chi2_quantile(LEVEL, 1))
+        rise = np.full(len(curves), 0.5 * chi2_quantile(LEVEL, 1))
+        best, ends = minima_of_curves(curves, rise)
+        if model.calibration is not None and draws.weights is None:
+            # As for a likelihood of events: the variance of the score over its slope.
+            stretch = draws.events * model.calibration.spread_at(best) / second_slopes(curves, best)
+            best, ends = minima_of_curves(curves, rise * np.where(stretch > 0, stretch, 1.0))
         return grid.from_unit(best[:, None]), grid.from_unit(ends[..., None])[:, None, :, 0]
     found = [Likelihood([Channel(c, grid, draws.events)]).maximum() for c in curves]
     intervals = [[one.stat_interval for one in e.results] for e in found]
     return np.array([e.values for e in found]), np.array(intervals)
 
 
+@own_threads()
+def best_values(model: Model, draws: Draws, numbers: range) -> Array:
+    """The same without the intervals, which take most of the time for several parameters."""
+    curves = np.concatenate(list(_likelihoods(model, draws, numbers)))
+    count = len(model.grid.parameters)
+    if count == 1:
+        best = minima_of_curves(curves, 0.5 * chi2_quantile(LEVEL, 1))[0][:, None]
+    else:
+        axes = tuple(range(count))
+        best = np.array([lowest(Curve(count, ((axes, c),))) for c in curves])
+    return model.grid.from_unit(best)
+
+
 def _likelihoods(model: Model, draws: Draws, numbers: range) -> Iterator[Array]:
     """Likelihoods of pseudo-experiments, as Chebyshev coefficients."""
-    vectors, matrix = _event_vectors(model, draws.x)
+    vectors, matrix, offset = model.event_vectors(draws.x)
     if draws.weights is not None:
-        # The last entry of the vector is the weight: its sum multiplies log q.
+        # The last entry of the vector is the weight: its sum multiplies what every event subtracts.
         w = torch.as_tensor(draws.weights)[:, None]
         vectors = torch.cat([w * vectors, w], dim=1)
     # Without their mean the vectors have small sums, for which float32 is exact enough.
@@ -86,7 +104,7 @@ def _likelihoods(model: Model, draws: Draws, numbers: range) -> Iterator[Array]:
         total = (sums.double() + sizes[:, None] * mean).numpy()
         curves = -np.tensordot(total[:, : len(matrix)], matrix, 1)
         weight = sizes.numpy() if draws.weights is None else total[:, -1]
-        yield chebyshev.add(curves, np.multiply.outer(weight, model.log_q))
+        yield chebyshev.add(curves, np.multiply.outer(weight, offset))
 
 
 def draw(vectors: Tensor, draws: Draws, numbers: range) -> Iterator[tuple[Tensor, Tensor]]:
@@ -145,18 +163,3 @@ def _drawer(pool: int, draws: Draws) -> Callable[[int, range], Any]:
         return np.searchsorted(share, random.random(events), side="right").clip(max=pool - 1)
 
     return lambda batch, rows: np.stack([draw_one(batch * BATCH + row) for row in rows])
-
-
-def _event_vectors(model: Model, table: Array) -> tuple[Tensor, Array]:
-    """A vector for each event (events, size), and the matrix that makes Chebyshev coefficients of
-    sums of vectors."""
-    network = model.network
-    basis = network.polynomial()
-    if basis is not None:
-        rows = [c for _, c in event_polynomials(network, table)]
-        return torch.cat(rows), np.array([basis.chebyshev(unit) for unit in np.eye(basis.outputs)])
-    sizes = model.likelihood_of(table, None).coefficients.shape
-    t = chebyshev.box_points(sizes)
-    rows = [log_p for _, log_p in log_density(network, table, t, factor=False)]
-    units = np.eye(len(t)).reshape(-1, *sizes)
-    return torch.cat(rows), np.array([chebyshev.coefficients(unit) for unit in units])

@@ -1,0 +1,1 @@
+"""Likelihoods that the simulation itself vouches for, whatever a network learnt. No torch."""

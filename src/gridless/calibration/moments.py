@@ -1,0 +1,70 @@
+"""Means and covariances of the summary of every template."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridless.templates.arrays import Array
+
+MIN_EIGENVALUE = 1e-5  # of a covariance, relative to its mean over all templates
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What the templates say of the summary c(x) of an event.
+
+    Attributes
+    ----------
+    t : array (templates, parameters)
+        Where the templates are, in units of the range.
+    mean : array (templates, d)
+        The mean of c in each template, over events that the network did not see where samples are
+        small.
+    covariance : array (templates, d, d)
+        The covariance of c of one event.
+    mean_covariance : array (templates, d, d)
+        The covariance of `mean`: the statistics of the simulation.
+    """
+
+    t: Array
+    mean: Array
+    covariance: Array
+    mean_covariance: Array
+
+    @property
+    def effective(self) -> Array:
+        """The number of events of each template that its statistics are worth."""
+        traces = [np.trace(m, axis1=1, axis2=2) for m in (self.covariance, self.mean_covariance)]
+        return np.asarray(traces[0] / np.where(traces[1] > 0, traces[1], np.inf))
+
+    @property
+    def noise_per_event(self) -> Array:
+        """The covariance of the mean times the number of events: that of one event, or more where
+        the members of an ensemble disagree."""
+        return np.asarray(self.effective[:, None, None] * self.mean_covariance)
+
+    def whitened(self) -> tuple["Moments", Array, Array]:
+        """The moments of y = (c - centre) @ transform, whose covariance is 1 on average over the
+        templates; with `centre` (d) and `transform` (d, kept).
+
+        Directions in which c does not vary are left out.
+        """
+        size = self.effective
+        share = size / size.sum()
+        centre = share @ self.mean
+        pooled = np.tensordot(share, self.covariance, 1)
+        scale = np.sqrt(np.diag(pooled))
+        scale = np.where(scale > 0, scale, 1.0)
+        values, vectors = np.linalg.eigh(pooled / np.outer(scale, scale))
+        keep = values > MIN_EIGENVALUE
+        transform = (vectors[:, keep] / np.sqrt(values[keep])) / scale[:, None]
+        return (
+            Moments(
+                self.t,
+                (self.mean - centre) @ transform,
+                transform.T @ self.covariance @ transform,
+                transform.T @ self.mean_covariance @ transform,
+            ),
+            centre,
+            transform,
+        )

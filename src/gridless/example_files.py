@@ -1,0 +1,220 @@
+"""Files to try gridless on: a top-quark mass from three observables, as `gridless example` writes.
+
+The events are drawn from formulas, in a second; they only look like top quarks.
+"""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+
+from gridless.errors import InputError
+from gridless.files.write import check_writable, write_whole
+from gridless.templates.arrays import Array
+from gridless.templates.grid import grid
+
+BOUNDS = (165.0, 180.0)  # GeV
+TEMPLATES = 10
+TEST_MASSES = (167.0, 170.0, 173.0, 176.0)  # GeV, between the templates
+DATA_MASS = 172.6  # GeV, what the measurement should find
+DATA_EVENTS = 5_000
+TEST_EVENTS = 5_000  # at each test mass
+W_MASS = 80.4  # GeV
+RIGHT_PAIRING = 0.55  # share of events whose jets were paired rightly
+LEAST_EVENTS = 100  # per template
+
+Columns = dict[str, Array]
+
+
+class Kind(NamedTuple):
+    """A format of the files: its ending, what stands behind the name of a file, and what writes
+    columns."""
+
+    suffix: str
+    tree: str
+    write: Callable[[Path, Columns], None]
+
+
+def top_events(mass: float, events: int, seed: int) -> Columns:
+    """Events of a top quark of this mass.
+
+    `m_jjb` is the mass of three jets, `m_jj` that of the two which should come from a W boson, and
+    `m_lb` that of lepton and b jet, which ends at sqrt(m_t^2 - m_W^2). Nearly half of the events
+    have wrong pairs of jets. `weight` scatters by a tenth, as weights of a simulation do.
+
+    Parameters
+    ----------
+    mass : float
+        In GeV.
+    events : int
+        How many.
+    seed : int
+        Fixes everything random.
+
+    Returns
+    -------
+    dict of str to array (events,)
+
+    Examples
+    --------
+    >>> {name: column.shape for name, column in top_events(172.5, 3, seed=1).items()}
+    {'m_jjb': (3,), 'm_jj': (3,), 'm_lb': (3,), 'weight': (3,)}
+    """
+    random = np.random.default_rng(seed)
+    right = random.random(events) < RIGHT_PAIRING
+    smear = random.normal(0, 0.09, events)  # of the jets of the W boson
+    m_jj = np.where(right, W_MASS * (1 + smear), 30 + random.gamma(3, 28, events))
+    peak = mass * (1 + 0.6 * smear + random.normal(0, 0.05, events))
+    broad = 90 + random.gamma(3.5, 38, events) * mass / 172.5
+    m_jjb = np.where(right, peak, np.maximum(broad, m_jj + 10))
+    end = np.sqrt(mass**2 - W_MASS**2)
+    shape = np.sqrt(random.beta(2.2, 1.6, events))
+    m_lb = np.where(random.random(events) < 0.75, end * shape, 35 + random.gamma(3, 32, events))
+    m_lb = m_lb * random.normal(1, 0.08, events)
+    return {"m_jjb": m_jjb, "m_jj": m_jj, "m_lb": m_lb, "weight": random.normal(1, 0.1, events)}
+
+
+def write_example(folder: Path, events: int = 6_000, seed: int = 1, *, force: bool = False) -> Path:
+    """Write templates, test samples, data, an analysis.yaml and a README of five commands.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to; made if it is not there.
+    events : int
+        Simulated events at each of ten masses.
+    seed : int
+        Fixes everything random.
+    force : bool
+        Replace files that are there.
+
+    Returns
+    -------
+    Path
+        The README.
+
+    Examples
+    --------
+    >>> write_example(Path("top"), events=100).name
+    'README.md'
+    """
+    if events < LEAST_EVENTS:
+        raise InputError(f"events: {events}; give at least {LEAST_EVENTS} per template")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file; give the name of a folder")
+    if not force and folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder}: already exists; give another name, or --force")
+    check_writable(folder / "README.md")
+    kind = _kind()
+    samples = {f"mtop_{mass:g}": (mass, events) for mass in grid(BOUNDS, TEMPLATES)}
+    samples |= {f"test_{mass:g}": (mass, TEST_EVENTS) for mass in TEST_MASSES}
+    for number, (name, (mass, count)) in enumerate(samples.items()):
+        kind.write(folder / f"{name}{kind.suffix}", top_events(mass, count, seed * 1_000 + number))
+    data = top_events(DATA_MASS, DATA_EVENTS, seed * 1_000 + len(samples))
+    del data["weight"]  # nature has none
+    kind.write(folder / f"data{kind.suffix}", data)
+    source = f"{kind.suffix}{kind.tree}"
+    for name, text in (("analysis.yaml", ANALYSIS), ("README.md", README)):
+        text = text.replace("SOURCE", source).replace("SUFFIX", kind.suffix)
+        write_whole(folder / name, text.encode())
+    return folder / "README.md"
+
+
+def _kind() -> Kind:
+    """ROOT where uproot is installed, else Parquet where pyarrow is, else CSV."""
+    if find_spec("uproot") is not None and find_spec("awkward") is not None:
+        return Kind(".root", ":events", _write_root)
+    if find_spec("pyarrow") is not None:
+        return Kind(".parquet", "", _write_parquet)
+    return Kind(".csv", "", _write_csv)
+
+
+def _write_root(path: Path, columns: Columns) -> None:
+    import uproot
+
+    with TemporaryDirectory() as folder:
+        part = Path(folder) / path.name
+        with uproot.recreate(part) as file:
+            file["events"] = columns
+        write_whole(path, part.read_bytes())
+
+
+def _write_parquet(path: Path, columns: Columns) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    buffer = BytesIO()
+    pq.write_table(pa.table(columns), buffer)
+    write_whole(path, buffer.getvalue())
+
+
+def _write_csv(path: Path, columns: Columns) -> None:
+    rows = np.column_stack(list(columns.values()))
+    lines = [",".join(columns), *(",".join(f"{v:.5g}" for v in row) for row in rows)]
+    write_whole(path, "\n".join([*lines, ""]).encode())
+
+
+ANALYSIS = """\
+# A top-quark mass from three observables. Simulation exists at ten masses; the value of each
+# is read from the name of its file.
+templates: mtop_{mtop}SOURCE
+
+# Every parameter with the bounds between which it is estimated.
+parameters:
+  mtop: [165, 180]
+
+# Columns, or expressions of columns under a name of your choice.
+observables:
+  m_jjb: m_jjb      # mass of three jets
+  m_jj: m_jj        # mass of two of them, of a W boson if they were paired rightly
+  m_lb: m_lb        # mass of lepton and b jet
+
+weight: weight                        # of simulated events
+selection: (m_jj < 160) & (m_jjb < 400)  # of simulated and observed events
+
+# How figures and tables call them.
+labels:
+  mtop: $m_t$ [GeV]
+  m_jjb: $m_{jjb}$ [GeV]
+  m_jj: $m_{jj}$ [GeV]
+  m_lb: $m_{\\\\ell b}$ [GeV]
+
+fit:
+  seed: 1
+""".replace("\\\\", "\\")
+
+README = """\
+# A top-quark mass in five commands
+
+`mtop_165.75SUFFIX` to `mtop_179.25SUFFIX` hold simulated events at ten masses, `dataSUFFIX`
+observed ones, and `test_167SUFFIX` to `test_176SUFFIX` simulated ones at masses in between, to
+test with. (All are drawn from formulas.) `analysis.yaml` says what to measure, and from what. In
+this folder:
+
+    gridless audit analysis.yaml
+    gridless fit analysis.yaml -o top.safetensors
+    gridless closure top.safetensors 'test_{mtop}SOURCE'
+    gridless measure top.safetensors dataSOURCE
+    gridless report top.safetensors dataSOURCE --closure 'test_{mtop}SOURCE' -o report.html
+
+1. `audit` checks whether the simulation is fit for the purpose.
+2. `fit` trains on it, in some seconds, and writes the model to one file.
+3. `closure` estimates samples whose mass is known: pulls scatter about 0 with width 1.
+4. `measure` gives the mass of the observed events. They were made at 172.6 GeV.
+5. `report` puts all of it on one page. Open `report.html` in a browser.
+
+The same in Python:
+
+    import gridless as gl
+
+    model = gl.fit_files("analysis.yaml")
+    likelihood = gl.read_likelihood(model, "dataSOURCE")
+    print(likelihood.maximum())
+    gl.save_figure(gl.draw_data(model, likelihood, experiment="Private work"), "data")
+
+Then try files of your own: `gridless init` writes an analysis file with comments.
+"""

@@ -1,0 +1,34 @@
+"""Problems with known densities: the paper's, and a zoo of others to judge a fit by."""
+
+from gridless.examples.example import Example
+from gridless.examples.nuisances import Nuisances
+from gridless.examples.paper import ManyObservables, OneObservable, TwoObservables, TwoParameters
+from gridless.examples.zoo import (
+    AngleAndCount,
+    BackgroundShare,
+    HardToTell,
+    HeavyTails,
+    OnlyTail,
+    OnlyWidth,
+    SharpEdges,
+    TwoSolutions,
+    UselessObservables,
+)
+
+__all__ = [
+    "AngleAndCount",
+    "BackgroundShare",
+    "Example",
+    "HardToTell",
+    "HeavyTails",
+    "ManyObservables",
+    "Nuisances",
+    "OneObservable",
+    "OnlyTail",
+    "OnlyWidth",
+    "SharpEdges",
+    "TwoObservables",
+    "TwoParameters",
+    "TwoSolutions",
+    "UselessObservables",
+]

@@ -1,0 +1,150 @@
+"""The likelihood of observed events as a channel: calibrated, or as the network has learnt it."""
+
+from dataclasses import replace
+from functools import reduce
+from operator import add
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gridless.calibration.calibration import Calibration
+from gridless.calibration.source import Interpolation, TemplateNoise
+from gridless.density.network import Network
+from gridless.likelihood import chebyshev
+from gridless.likelihood.channel import Channel
+from gridless.likelihood.estimate import MODEL, SIMULATION
+from gridless.likelihood.sources import Replicas as ReplicaSource
+from gridless.measurement.measurement import Measurement
+from gridless.measurement.term import Sums, sums_of
+from gridless.model.evaluation import event_polynomials, log_density, log_likelihood
+from gridless.model.replicas import Replicas
+from gridless.model.summaries import event_features, mean_summaries
+from gridless.templates.arrays import Array
+from gridless.templates.grid import Grid
+
+
+def calibrated_channel(
+    network: Network, calibration: Calibration, grid: Grid, table: Array, weights: Array | None
+) -> Channel:
+    """The likelihood that the templates themselves vouch for: see `Calibration`."""
+    size = len(calibration.centre)
+    total, weight = np.zeros(size), 0.0
+    products, sums, squares = np.zeros((size, size)), np.zeros(size), 0.0
+    for part, c in mean_summaries(network, table):
+        if weights is None:
+            total += c.sum(0, dtype=torch.float64).numpy()
+            weight += len(c)
+            continue
+        rows, w = c.double().numpy() - calibration.centre, weights[part]
+        total += w @ (rows + calibration.centre)
+        weight += float(w.sum())
+        products += (rows * (w**2)[:, None]).T @ rows
+        sums += w**2 @ rows
+        squares += float((w**2).sum())
+    transform = calibration.transform
+    y = (total - weight * calibration.centre) @ transform
+    channel = channel_of_sum(calibration, grid, y, weight, len(table))
+    if weights is None:
+        return channel
+    scores = calibration.observed_spread(
+        transform.T @ products @ transform, sums @ transform, squares
+    )
+    return replace(channel, scores=scores)
+
+
+def channel_of_sum(
+    calibration: Calibration, grid: Grid, y: Array, weight: float, events: int
+) -> Channel:
+    """The likelihood of events with the sum y of whitened summaries."""
+    return Channel(
+        calibration.total(y, weight),
+        grid,
+        events,
+        scores=events * calibration.spread,
+        sources={
+            SIMULATION: TemplateNoise(calibration, weight),
+            MODEL: Interpolation(calibration, weight),
+        },
+    )
+
+
+def observed_sums(
+    network: Network, measurement: Measurement, table: Array, weights: Array | None
+) -> Sums:
+    """Sums over observed events of their summaries: all that a measurement needs of them."""
+    parts = [
+        sums_of(measurement.summaries(c, z), None if weights is None else weights[part])
+        for part, c, z in event_features(network, table)
+    ]
+    return reduce(add, parts)
+
+
+def learnt_channel(
+    network: Network,
+    grid: Grid,
+    log_q: Array,
+    replicas: Replicas | None,
+    table: Array,
+    weights: Array | None,
+) -> Channel:
+    """The likelihood as the network has learnt it, less `log_q` of each event.
+
+    `replicas`, if any, have in their `log_q` what each changes in that.
+    """
+    w = np.ones(len(table)) if weights is None else weights
+    c = -log_likelihood(network, table, weights)
+    c = chebyshev.add(c, w.sum() * log_q)
+    sources = {}
+    if replicas is not None:
+        changes = replicas.changes(network, table, w, replicas.log_q)
+        sources[SIMULATION] = ReplicaSource(changes)
+    scores = None if weights is None else _scores(network, log_q, table, w, c.shape)
+    return Channel(c, grid, len(table), scores=scores, sources=sources)
+
+
+def _scores(
+    network: Network, log_q: Array, x: Array, weights: Array, sizes: tuple[int, ...]
+) -> Array:
+    """Coefficients of sum_i w_i^2 s_i s_i^T, s_i = d log p(t | x_i) / dt: see `Channel`."""
+    # Squares of slopes need as many points as the likelihood, and no fewer than these.
+    least = chebyshev.SIZES[len(sizes)][0]
+    sizes = tuple(max(size, least) for size in sizes)
+    t = chebyshev.box_points(sizes)
+    subtracted = chebyshev.evaluate(log_q, t)
+    count = len(sizes)
+    total = np.zeros((count, count, len(t)))
+    for part, log_p in log_density(network, x, t, factor=False):
+        values = (log_p.double().numpy() - subtracted).reshape(-1, *sizes)
+        slopes = [
+            np.moveaxis(np.tensordot(values, slope, (axis + 1, 1)), -1, axis + 1)
+            for axis, slope in enumerate(chebyshev.differentiation(size) for size in sizes)
+        ]
+        flat = np.stack([s.reshape(len(values), -1) for s in slopes])
+        total += np.einsum("n,anj,bnj->abj", weights[part] ** 2, flat, flat)
+    every = total.reshape(-1, *sizes)
+    return np.array([chebyshev.coefficients(c) for c in every]).reshape(count, count, *sizes)
+
+
+def calibrated_vectors(
+    network: Network, calibration: Calibration, table: Array
+) -> tuple[Tensor, Array]:
+    """A vector for each event (events, size), and the matrix that makes Chebyshev coefficients of
+    log likelihoods of sums of vectors; less the calibration's offset for each event."""
+    rows = [c for _, c in mean_summaries(network, table)]
+    transform = torch.as_tensor(calibration.transform)
+    y = (torch.cat(rows).double() - torch.as_tensor(calibration.centre)) @ transform
+    return y, calibration.curve_matrix()
+
+
+def learnt_vectors(network: Network, sizes: tuple[int, ...], table: Array) -> tuple[Tensor, Array]:
+    """The same for a likelihood as the network has learnt it, less log q for each event; on `sizes`
+    points where it is no polynomial."""
+    basis = network.polynomial()
+    if basis is not None:
+        rows = [c for _, c in event_polynomials(network, table)]
+        return torch.cat(rows), np.array([basis.chebyshev(u) for u in np.eye(basis.outputs)])
+    t = chebyshev.box_points(sizes)
+    rows = [log_p for _, log_p in log_density(network, table, t, factor=False)]
+    units = np.eye(len(t)).reshape(-1, *sizes)
+    return torch.cat(rows), np.array([chebyshev.coefficients(u) for u in units])

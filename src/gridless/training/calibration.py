@@ -1,0 +1,131 @@
+"""The calibration of a trained network by the templates it was trained on."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gridless import distributed
+from gridless.calibration.calibration import Calibration, calibrate
+from gridless.calibration.moments import Moments
+from gridless.density.network import Network
+from gridless.model.summaries import event_summaries, mean_summaries, summary_basis
+from gridless.templates.arrays import Array, weights_or_ones
+from gridless.templates.templates import Templates
+
+PRIOR_EVENTS = 5  # times the size of a summary: events that the pooled covariance is worth
+
+
+def calibrate_network(network: Network, templates: Templates, fold: Tensor | None) -> Calibration:
+    """What makes a valid likelihood of what the network says of events.
+
+    Parameters
+    ----------
+    network : Network
+        Trained.
+    templates : Templates
+        The simulated events.
+    fold : Tensor (events), optional
+        The member that has not seen each event, if every event was kept out by one: the means are
+        then taken over events that the network did not see.
+
+    Returns
+    -------
+    Calibration
+    """
+    return calibrate(template_moments(network, templates, fold))
+
+
+def template_moments(network: Network, templates: Templates, fold: Tensor | None) -> Moments:
+    """Means and covariances of the summary in each template, over all ranks."""
+    count, folds = len(templates.grid), 1 if fold is None else network.members
+    which = np.zeros(len(templates), np.int64) if fold is None else fold.numpy()
+    group = templates.template * folds + which
+    weights = weights_or_ones(templates.weights, len(templates))
+    size = summary_basis(network).outputs
+    centre = _centre(network, templates.x, size)
+    # Of events that a member did not see, by template and member; and of all, of the mean network.
+    unseen, pooled = _Sums(count * folds, size), _Sums(count, size)
+    for part, c in event_summaries(network, templates.x):
+        rows = c.double().numpy() - centre
+        mean = rows.mean(axis=0)
+        own = mean if fold is None else rows[which[part], np.arange(rows.shape[1])]
+        unseen.add(group[part], weights[part], own)
+        pooled.add(templates.template[part], weights[part], mean)
+    unseen.share()
+    pooled.share()
+    mean = unseen.mean().reshape(count, folds, size).mean(axis=1)
+    of_mean = unseen.mean_covariance().reshape(count, folds, size, size).sum(axis=1) / folds**2
+    covariance = pooled.covariance()
+    events = pooled.effective()
+    covariance, of_mean = _steadied(covariance, of_mean, events)
+    return Moments(templates.grid.unit, mean + centre, covariance, of_mean)
+
+
+class _Sums:
+    """Weighted sums of summaries by group, from which means and covariances follow."""
+
+    def __init__(self, groups: int, size: int) -> None:
+        self.groups = groups
+        self.first = np.zeros((2, groups))  # of w, w^2
+        self.second = np.zeros((2, groups, size))  # of w c, w^2 c
+        self.third = np.zeros((2, groups, size, size))  # of w c c^T, w^2 c c^T
+
+    def add(self, group: NDArray[np.int64], weights: Array, c: Array) -> None:
+        for power, w in enumerate((weights, weights**2)):
+            self.first[power] += np.bincount(group, w, self.groups)
+            for i in range(c.shape[1]):
+                wc = w * c[:, i]
+                self.second[power, :, i] += np.bincount(group, wc, self.groups)
+                for j in range(i + 1):
+                    product = np.bincount(group, wc * c[:, j], self.groups)
+                    self.third[power, :, i, j] += product
+                    if i != j:
+                        self.third[power, :, j, i] += product
+
+    def share(self) -> None:
+        """Add up the ranks."""
+        tensors = [torch.as_tensor(v) for v in (self.first, self.second, self.third)]
+        self.first, self.second, self.third = (v.numpy() for v in distributed.totals(tensors))
+
+    def effective(self) -> Array:
+        return np.asarray(self.first[0] ** 2 / self.first[1].clip(min=1e-300))
+
+    def mean(self) -> Array:
+        return np.asarray(self.second[0] / self.first[0][:, None])
+
+    def covariance(self) -> Array:
+        """Of one event."""
+        m, events = self.mean(), self.effective()
+        found = self.third[0] / self.first[0][:, None, None] - np.einsum("ki,kj->kij", m, m)
+        return np.asarray(found * (events / (events - 1).clip(min=1))[:, None, None])
+
+    def mean_covariance(self) -> Array:
+        """Of the mean: sum w^2 (c - m)(c - m)^T / (sum w)^2."""
+        m, (total, squares) = self.mean(), self.first
+        crossed = np.einsum("ki,kj->kij", m, self.second[1])
+        found = self.third[1] - crossed - np.swapaxes(crossed, 1, 2)
+        found = found + squares[:, None, None] * np.einsum("ki,kj->kij", m, m)
+        events = self.effective()
+        found = found * (events / (events - 1).clip(min=1))[:, None, None]
+        return np.asarray(found / (total**2)[:, None, None])
+
+
+def _steadied(covariance: Array, of_mean: Array, events: Array) -> tuple[Array, Array]:
+    """Covariances of small templates drawn towards that of all, so that none is singular."""
+    prior = PRIOR_EVENTS * covariance.shape[-1]
+    pooled = np.tensordot(events / events.sum(), covariance, 1)
+    pooled = pooled + 1e-12 * np.trace(pooled) * np.eye(len(pooled))
+    keep = (events / (events + prior))[:, None, None]
+    return (
+        keep * covariance + (1 - keep) * pooled,
+        keep * of_mean + (1 - keep) * pooled / events[:, None, None],
+    )
+
+
+def _centre(network: Network, x: Array, size: int) -> Array:
+    """About where summaries are, so that sums of squares lose no digits."""
+    some = x[:: max(1, len(x) // 1000)]
+    rows = [c.double().numpy() for _, c in mean_summaries(network, some)]
+    centre = np.concatenate(rows).mean(axis=0) if rows else np.zeros(size)
+    return np.asarray(distributed.of_first(torch.as_tensor(centre)).numpy())
