@@ -21,6 +21,7 @@ from gridless.templates.grid import Grid
 STARTS = {1: 25, 2: 7, 3: 5}  # values of each parameter of interest that the search begins with
 REFERENCES = 3  # estimates at which the covariance of the summaries is taken, one after the other
 EDGE = 1e-9  # of the range: closer to a bound than this is on it
+ROUNDING = 1e-6  # units of log likelihood
 FARTHEST = 40.0  # errors from the minimum that the end of an interval is looked for
 
 
@@ -220,13 +221,17 @@ class Joint:
             return value - self.floor - rise * stretch
 
         below, above = 0.0, min(np.sqrt(2 * rise), most)
-        while excess(above) < 0:
+        while (found := excess(above)) < 0:
+            if abs(found) < ROUNDING:
+                break
             if above >= most:
                 return most, True
             below, above = above, min(1.3 * above, most)
             if above > FARTHEST:
                 return min(above, most), above >= most
-        return float(brentq(excess, below, above, xtol=1e-4)), False
+        if abs(found) < ROUNDING:
+            return float(above), False
+        return float(brentq(excess, below, above, xtol=1e-3)), False
 
     def _stretch(self, axes: list[int], step: Array) -> float:
         """The curvature of the profile along a step of one standard deviation; 1 by right."""
