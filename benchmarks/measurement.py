@@ -2,9 +2,9 @@
 
 python -m benchmarks.measurement [exact|mass|many ...] [--events 100000] [--toys 40] [--seeds 3]
 
-exact: eight systematics and a background, beside the exact profiled likelihood, with variations made of
-the same events, of weights and of independent events. mass: a top mass with an in-situ jet energy scale,
-whose unbinned bound is known. many: the time of a fit with up to fifty nuisance parameters.
+exact: eight systematics and a background, beside the exact profiled likelihood, with variations
+made of the same events, of weights and of independent events. mass: a top mass with an in-situ jet
+energy scale, whose unbinned bound is known. many: the time of a fit with fifty nuisance parameters.
 """
 
 import argparse
@@ -26,7 +26,9 @@ BACKGROUND = 1_000
 JES = 0.02  # one standard deviation of the jet energy scale
 
 
-def exact(events: int, toys: int, seeds: int, kinds: tuple[str, ...], observed: int) -> dict[str, Any]:
+def exact(
+    events: int, toys: int, seeds: int, kinds: tuple[str, ...], observed: int
+) -> dict[str, Any]:
     """Pseudo-experiments with nuisance parameters from their constraints, beside the exact fit."""
     example, found = Nuisances(), {}
     for kind in kinds:
@@ -67,7 +69,9 @@ def _made(mass: Any, jes: float, events: int, random: np.random.Generator) -> Ar
 
 
 def _other(jes: float, events: int, random: np.random.Generator) -> Array:
-    return np.stack([random.uniform(40, 120, events), random.uniform(120, 220, events)], axis=1) * jes
+    return (
+        np.stack([random.uniform(40, 120, events), random.uniform(120, 220, events)], axis=1) * jes
+    )
 
 
 def _inside(x: Array) -> Array:
@@ -103,7 +107,9 @@ def mass_model(seed: int, factor: int = 10) -> gl.Model:
         seed=seed,
         systematics=[
             gl.Systematic(
-                "jes", *((x, theta[n]) for x, n in sides), same_events=(numbers, *(n for _, n in sides))
+                "jes",
+                *((x, theta[n]) for x, n in sides),
+                same_events=(numbers, *(n for _, n in sides)),
             )
         ],
         backgrounds=[
@@ -112,7 +118,9 @@ def mass_model(seed: int, factor: int = 10) -> gl.Model:
     )
 
 
-def mass_bound(mass: float = 174.0, jes: float = 1.01, events: int = 400_000) -> tuple[float, float]:
+def mass_bound(
+    mass: float = 174.0, jes: float = 1.01, events: int = 400_000
+) -> tuple[float, float]:
     """The least errors of mass (GeV) and jet energy scale of any unbinned fit."""
     random = np.random.default_rng(1)
     share = BACKGROUND / (BACKGROUND + SIGNAL)
@@ -126,7 +134,8 @@ def mass_bound(mass: float = 174.0, jes: float = 1.01, events: int = 400_000) ->
         second = norm.pdf(x[:, 1], m * scale, 15 * scale)
         kept = np.prod(
             [
-                norm.cdf(high, centre * scale, width * scale) - norm.cdf(low, centre * scale, width * scale)
+                norm.cdf(high, centre * scale, width * scale)
+                - norm.cdf(low, centre * scale, width * scale)
                 for (low, high), centre, width in (((a, b), 80.4, 8.0), ((c, d), m, 15.0))
             ]
         )

@@ -23,6 +23,7 @@ from .likelihood.estimate import Estimate as Estimate
 from .likelihood.export import write_curve as write_curve
 from .likelihood.likelihood import Likelihood as Likelihood
 from .likelihood.warnings import EstimateWarning as EstimateWarning
+from .measurement.audit import audit_systematics as audit_systematics
 from .measurement.estimate import MeasurementEstimate as MeasurementEstimate
 from .measurement.inputs import Background as Background
 from .measurement.inputs import Systematic as Systematic

@@ -82,7 +82,9 @@ def test_values_errors_and_impacts_are_those_of_least_squares():
     np.testing.assert_allclose(estimate.full_covariance, COVARIANCE, rtol=1e-5, atol=1e-12)
     assert estimate.error == pytest.approx(np.sqrt(COVARIANCE[0, 0]), rel=1e-5)
     # The global observable of a nuisance parameter moves theta by its covariance with it.
-    np.testing.assert_allclose(list(estimate.impacts["mass"].values()), COVARIANCE[0, 1:], rtol=1e-5)
+    np.testing.assert_allclose(
+        list(estimate.impacts["mass"].values()), COVARIANCE[0, 1:], rtol=1e-5
+    )
     budget = estimate.budget["mass"]
     assert np.sqrt(sum(part**2 for part in budget.values())) == pytest.approx(estimate.error)
     assert budget["s0"] == pytest.approx(abs(COVARIANCE[0, 1]), rel=1e-5)
@@ -156,7 +158,7 @@ def test_channels_without_systematics_join():
 
 def test_equal_names_need_equal_constraints():
     other = channel(measurement(SHIFTS, constraints=[2.0, 1.0]), T, model="n")
-    with pytest.raises(gl.InputError, match="a constraint of 1.0 and of 2.0"):
+    with pytest.raises(gl.InputError, match=r"a constraint of 1\.0 and of 2\.0"):
         LIKELIHOOD + MeasurementLikelihood([other])
     clash = channel(measurement(SHIFTS, ["mass", "b"]), T, model="n")
     with pytest.raises(gl.InputError, match="a parameter of one model and a systematic"):
