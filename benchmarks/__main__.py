@@ -1,20 +1,20 @@
 """`make bench`: gridless beside its peers, how its cost grows, and its passes over events against
 physical floors.
 
-`python -m benchmarks [peers|growth|passes|floors|startup ...] [--seeds n] [--quick]`; all but
-floors, which peers measure too, and startup, without a name.
+`python -m benchmarks [peers|growth|passes|floors|startup|known ...] [--seeds n] [--quick]`; all but
+floors, which peers measure too, startup and known, without a name.
 """
 
 import argparse
 
 import torch
 
-from benchmarks import growth, passes, startup
+from benchmarks import growth, known, passes, startup
 from benchmarks.floors import FLOORS, measure_floors
 from benchmarks.peers import program
 from benchmarks.peers.catalogue import NAMES
 
-PARTS = ("peers", "growth", "passes", "floors", "startup")
+PARTS = ("peers", "growth", "passes", "floors", "startup", "known")
 
 
 def main() -> None:
@@ -61,6 +61,8 @@ def main() -> None:
         passes.run(arguments.quick)
     if "startup" in parts:
         startup.run(arguments.quick)
+    if "known" in parts:
+        known.run(arguments.quick)
     if "floors" in parts:
         for name, found in measure_floors(arguments.quick).items():
             print(f"{FLOORS[name]}: {found['million_cpu']:.3g} CPU s per million events")

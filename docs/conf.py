@@ -1,5 +1,6 @@
-"""How Sphinx builds this site: `make docs`. Nothing is executed, and no network is needed."""
+"""How Sphinx builds this site: `make docs`. Notebooks are executed; no network is needed."""
 
+import os
 import re
 
 from docutils import nodes
@@ -12,18 +13,34 @@ author = "The gridless developers"
 copyright = author
 release = version = gridless.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
-exclude_patterns = ["_build"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_click",
+    "sphinx_copybutton",
+]
+exclude_patterns = ["_build", "jupyter_execute"]
 default_role = "code"
 smartquotes = False
 
 html_theme = "furo"
 html_title = f"gridless {release}"
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_math_renderer = "mathml"
 
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
+
+# The pages with code cells run when the site is built, one thread each; unchanged ones are kept.
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600
+nb_render_image_options = {"alt": "Figure of the cell above"}
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
@@ -36,6 +53,8 @@ napoleon_google_docstring = False
 # "hidden, activation" is one entry of a docstring: two arguments that belong together.
 napoleon_use_param = False
 maximum_signature_line_length = 80
+
+SHORT = 26  # characters of a cell that is not broken
 
 # What functions return: users are given one and never make one.
 RESULTS = {
@@ -72,8 +91,16 @@ def block_math(self, node):
     raise nodes.SkipNode
 
 
+def short_cells(_app, tree):
+    """Mark the cells of tables that hold a number or a few words: they stay on one line."""
+    for cell in tree.findall(nodes.entry):
+        if len(cell.astext()) <= SHORT:
+            cell["classes"].append("short")
+
+
 def setup(app):
     """Connect the above."""
+    app.connect("doctree-read", short_cells)
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     app.connect("autodoc-process-docstring", plain_text, priority=100)
     app.connect("autodoc-process-signature", without_constructor)

@@ -1,5 +1,8 @@
 """What several tests share: small samples and small models made once."""
 
+import os
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -8,6 +11,10 @@ from gridless.examples import OneObservable, TwoObservables
 
 # The tests run in parallel processes; threads of their own would only get in each other's way.
 torch.set_num_threads(1)
+# The same for programs that tests start, which run the code of this checkout wherever they are.
+os.environ["OMP_NUM_THREADS"] = "1"
+SOURCES = (str(Path(__file__).parents[1] / "src"), os.environ.get("PYTHONPATH", ""))
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, SOURCES))
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +27,12 @@ def templates():
 def model(templates):
     """A quickly trained model of `templates`."""
     return gl.fit(templates, basis="gaussian", hidden=(4,), epochs=4, seed=3)
+
+
+@pytest.fixture(scope="session")
+def learnt(templates):
+    """The same, with the network's density taken at its word."""
+    return gl.fit(templates, basis="gaussian", hidden=(4,), epochs=4, seed=3, calibrate=False)
 
 
 @pytest.fixture(scope="session")

@@ -5,11 +5,26 @@ import json
 import re
 
 import numpy as np
+import torch
 
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
 from gridless.templates.grid import Grid
+from gridless.training.newton import gradient
 from gridless.validation.closure import Closure
+
+
+def check_event_gradients(network) -> None:
+    """Gradients of all events at once are those of each alone; the network has two inputs."""
+    x = torch.randn(5, 2, generator=torch.Generator().manual_seed(2))
+
+    def cost(mixture):
+        return (mixture.log_c.exp() * mixture.z[..., 0] ** 2 + mixture.z[..., 1]).sum((-1, -2))
+
+    together = network.event_gradients(x, cost)
+    for i in range(5):
+        alone = gradient(cost(network(x[i : i + 1])), network)
+        torch.testing.assert_close(together[..., i].double(), alone, atol=1e-6, rtol=1e-5)
 
 
 def parabola(best: float, width: float, bounds=(0.0, 1.0), events: int = 100) -> Likelihood:

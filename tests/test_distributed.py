@@ -140,7 +140,7 @@ def test_two_processes_train_as_one(tmp_path, objective):
     for i, theta in enumerate(gl.grid((0, 1), 10)):
         np.savez(tmp_path / f"mc_{theta:.2f}.npz", x=TOY.sample(theta, 10_000, seed=i)[:, 0])
     fit = ["fit", "mc_{theta}.npz", "--bounds", "theta", "0", "1", "-x", "x", "--seed", "1"]
-    fit += ["--objective", objective, "--hidden", "4"]
+    fit += ["--objective", objective, "--hidden", "4", "--epochs", "4"]
     printed = torchrun("-m", "gridless", *fit, "-o", "two.safetensors", folder=tmp_path)
     assert "100,000 events; written to two.safetensors" in printed
     assert printed.count("written") == 1

@@ -15,12 +15,10 @@ from gridless.analysis import load_analysis
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-FILES = DOCS / "files.md"
-# UPDATE_DOCS=1 writes what the examples print into the pages, but not where `...` leaves out some.
+# UPDATE_DOCS=1 writes what the examples print into the pages; `...` alone still stands for lines
+# that are left out.
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"
-# The tutorial is a notebook and runs as one, in test_tutorial.py.
-TUTORIAL = DOCS / "tutorial.md"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("howto/*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("*/[a-z]*.md"))]
 # Shell commands that are not run here: what installs or submits, and `make`, which makes another
 # virtual environment first and then runs `gridless demo` (test_demo.py) and these tests.
 NOT_RUN = {"make", "pip", "git", "sbatch"}
@@ -49,21 +47,25 @@ def run_python(text, page, line, names):
 
 
 def run_shell(text):
-    """What the commands print, except for those that are not run."""
+    """What the commands print, except for those that are not run; goes where they go."""
     commands = re.sub(r"\\\n", "", text).splitlines()
     script = "\n".join(c for c in commands if c.split(" ")[0] not in NOT_RUN)
+    where = Path(os.environ.get("TMPDIR", "/tmp")) / f"gridless_docs_{os.getpid()}"
+    ended = f"\npwd > {where}"
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
+        ["bash", "-euo", "pipefail", "-c", script + ended],
         capture_output=True,
         text=True,
         env={**os.environ, "PATH": path, "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
+    os.chdir(where.read_text().strip())
+    where.unlink()
     return done.stdout
 
 
-EXAMPLES = [p for p in PAGES if p != TUTORIAL and any(blocks(p, "python", "sh"))]
+EXAMPLES = [p for p in PAGES if any(blocks(p, "python", "sh"))]
 
 
 @pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.stem)
@@ -71,16 +73,14 @@ def test_examples(page, tmp_path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.chdir(tmp_path)
     names = {"__name__": page.stem}
-    if page.name == "README.md":
-        # Its shell example has the files that the page on files writes first.
-        _, text, line = next(blocks(FILES, "python"))
-        run_python(text, FILES, line, {})
     printed = None
     for kind, text, line in blocks(page):
         if kind == "text" and printed is not None:
             found = difference(text, printed)
-            if found and UPDATE and "..." not in text:
-                page.write_text(page.read_text().replace(f"```text\n{text}", f"```text\n{printed}"))
+            if found and UPDATE:
+                fresh = shortened(printed, text)
+                old, new = f"```text\n{text}```", f"```text\n{fresh}```"
+                page.write_text(page.read_text().replace(old, new, 1))
             else:
                 assert not found, f"line {line}: {found}"
         printed = None
@@ -88,7 +88,18 @@ def test_examples(page, tmp_path, monkeypatch):
             printed = run_python(text, page, line, names)
         elif kind == "sh":
             printed = run_shell(text)
-    assert os.getcwd() == str(tmp_path)
+    assert Path.cwd().is_relative_to(tmp_path)
+
+
+def shortened(printed, shown):
+    """What is printed, with as many lines left out at the same place as in what is shown."""
+    ours = [line for line in shown.splitlines() if line.strip()]
+    theirs = [line for line in printed.splitlines() if line.strip()]
+    if "..." in (line.strip() for line in ours):
+        cut = [line.strip() for line in ours].index("...")
+        end = len(ours) - cut - 1
+        theirs = [*theirs[:cut], "...", *theirs[len(theirs) - end :]]
+    return "".join(f"{line}\n" for line in theirs)
 
 
 def difference(shown, printed):
@@ -127,6 +138,7 @@ def test_a_wrong_example_would_fail():
     assert not difference("mass = 172.48 +0.36\n  ok", "mass = 172.46 +0.35\n\n ok\n")
     assert not difference("p 0.079 ...\n", "p 0.077 and more")
     assert not difference("a\n...\nz 1\n", "a\nb\nc\nz 1\n")
+    assert shortened("a\nb\nc\nz 2\n", "a\n...\nz 1\n") == "a\n...\nz 2\n"
     for shown, printed in (
         ("mass = 172.48", "m = 172.48"),
         ("theta = 0.4282 +0.0049", "theta = 0.4257 +0.0050"),

@@ -1,4 +1,4 @@
-"""The documentation site builds without warnings, and its links resolve."""
+"""The documentation site builds without warnings, its notebooks run, and its links resolve."""
 
 import subprocess
 import sys
@@ -9,9 +9,12 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import gridless as gl
+from gridless.cli.main import VERBS
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = [*DOCS.glob("*.md"), *DOCS.glob("howto/*.md")]
+PAGES = [*DOCS.glob("*.md"), *DOCS.glob("howto/*.md"), *DOCS.glob("coming_from/*.md")]
+# How many figures the cells of a page draw.
+FIGURES = {"tutorial": 5, "gallery": 9}
 
 
 class _Page(HTMLParser):
@@ -54,6 +57,13 @@ def test_site(site):
     }
     assert not missing, "names that docs/api.md leaves out"
     assert not _broken_links(site)
+    for name, figures in FIGURES.items():
+        page = site[root / f"{name}.html"]
+        assert len([t for t in page.fetched if "_images/" in t]) == figures, name
+    commands = (root / "commands.html").read_text()
+    assert all(f"gridless {verb}" in commands for verb in VERBS)
+    outside = [t for page in site.values() for t in page.fetched if t.startswith(("http", "//"))]
+    assert not outside, "the site asks for nothing from elsewhere"
 
 
 def _broken_links(site):

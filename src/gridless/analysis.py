@@ -43,12 +43,8 @@ observables:
 #   mtop: $m_t$ [GeV]
 #   m_jjb: $m_{jjb}$ [GeV]
 
-# Optional: anything that gridless.fit takes; these are the defaults.
+# Optional: anything that gridless.fit takes. It finds the size of its network by itself.
 fit:
-  objective: template
-  prior: divide
-  components: 1
-  hidden: [16]
   ensemble: 1
   seed: 0
 """
@@ -143,6 +139,17 @@ class Analysis(BaseModel):
                     f"{', '.join(known)}"
                 )
         return self
+
+    @field_validator("observables", "weight", "selection")
+    @classmethod
+    def _understood(cls, value: Any) -> Any:
+        """Expressions can be read; whether there are such columns, the files will tell."""
+        from gridless.files.expressions import check_expression  # not needed for `--help`
+
+        for text in value.values() if isinstance(value, dict) else [value]:
+            if text is not None:
+                check_expression(text)
+        return value
 
     def fit_options(self, **options: Any) -> FitOptions:
         """The options of the fit: those given here, else those of the file, else the defaults."""

@@ -5,13 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from gridless import distributed
 from gridless.density.basis import Basis
-from gridless.density.network import Network, make_conditioner, outputs_needed
 from gridless.errors import InputError
 from gridless.measurement.inputs import (
     Background,
@@ -24,17 +22,18 @@ from gridless.model.cells import make_cells
 from gridless.model.model import Model
 from gridless.model.prior import implied_prior
 from gridless.model.record import FitOptions, TrainingRecord
-from gridless.registry import BASES
-from gridless.templates.arrays import Array
+from gridless.model.simulated import keep_events
 from gridless.templates.grid import Grid
 from gridless.templates.summary import files_of_all_ranks, summarise
 from gridless.templates.templates import Templates
+from gridless.training.building import check_size, make_network
 from gridless.training.calibration import calibrate_network
 from gridless.training.checkpoint import Checkpoint, checkpoint_path, fingerprint
 from gridless.training.events import Events, split_events
 from gridless.training.measuring import check_measurement, measure_network
 from gridless.training.objectives import Objective, find_objective
 from gridless.training.replicas import replicate
+from gridless.training.sizing import choose_size
 from gridless.training.stages import train
 from gridless.training.trainer import Schedule, Trainer
 
@@ -55,14 +54,14 @@ DEFAULT_VALIDATION = 0.1
 def fit(
     templates: Templates,
     *,
-    basis: str | Basis = "exp_polynomial",
+    basis: str | Basis | None = None,
     components: int = 1,
-    hidden: int | Sequence[int] = (16,),
+    hidden: int | Sequence[int] | None = None,
     activation: str = "tanh",
     network: str | nn.Module | Callable[[int, int], nn.Module] | None = None,
     objective: str | Mapping[str, Mapping[str, Any]] | Objective = "template",
     prior: str = "divide",
-    ensemble: int = 1,
+    ensemble: int | None = None,
     validation: float | None = None,
     epochs: int | None = None,
     batch: int | None = None,
@@ -82,15 +81,15 @@ def fit(
     ----------
     templates : Templates
         The simulated events.
-    basis : str or Basis
+    basis : str or Basis, optional
         The shape of the components: "exp_polynomial", "gaussian", "logistic", the name of a
         registered basis, or a `Basis`. Named bases are kept at least half as wide as the gap
-        between templates. "exp_polynomial" is the exponential of a quadratic, or of a cubic for one
-        parameter, six or more templates and 200,000 or more effective events.
+        between templates. By default the exponential of a polynomial, whose degree and hidden
+        units are chosen, from simple to complex, by what held-out events gain.
     components : int
         Number of components.
-    hidden : int or sequence of int
-        Units of the hidden layer, or of each of several.
+    hidden : int or sequence of int, optional
+        Units of the hidden layer, or of each of several; 16 where a basis or components are given.
     activation : str
         "tanh", "silu" or "relu".
     network : str, torch.nn.Module or function (inputs, outputs) -> torch.nn.Module, optional
@@ -103,8 +102,10 @@ def fit(
     prior : str
         "divide" divides p(theta | x) by the implied prior q(theta); "flat" takes it as the
         likelihood, as the paper does.
-    ensemble : int
-        Networks trained side by side from different starts and averaged as densities.
+    ensemble : int, optional
+        Networks trained side by side from different starts and averaged. By default 1, or 4 where
+        the events say so little that a network's fit to their noise would show: each then keeps out
+        its own quarter of the events, over which it is calibrated.
     validation : float, optional
         Share of the events kept out of the training to judge it by: by default a tenth. Each
         member of an ensemble of n keeps out its own n-th, over which its implied prior is taken.
@@ -161,9 +162,10 @@ def fit(
     where = distributed.find_device(options.device)
     generator = torch.Generator().manual_seed(options.seed)
     weights = target.weights(templates)
-    net = _make_network(templates, weights, options, target, generator)
-    share = _held_out_share(options)
-    _check_size(net, len(templates), max(net.members, round(1 / share)))
+    size, tried = choose_size(templates, weights, options, target)
+    net = make_network(templates, weights, options, target, size, generator)
+    share = _held_out_share(options, net.members)
+    check_size(net, len(templates), max(net.members, round(1 / share)))
 
     split = split_events(templates, weights, net, share, generator)
     schedule = _schedule(split.training, options)
@@ -191,12 +193,15 @@ def fit(
     cells = make_cells(net, templates.x, templates.template, weights, grid.unit, shape)
     # In units of log likelihood, over the held-out events: 0 means that nothing was learnt.
     gain = float(-(trainer.mean_cost(split.held_out) * split.held_out.effective).sum())
-    record = TrainingRecord(tuple(history), gain, schedule.epochs, schedule.batch, share)
+    simulated = keep_events(templates.x, templates.template, templates.event_weights, options.seed)
+    record = TrainingRecord(
+        tuple(history), gain, schedule.epochs, schedule.batch, share, sizes=tried
+    )
     summary = summarise(signal, options.components, target)
     measurement = measure_network(net, whole, options.seed) if whole else None
     return Model(
         net, templates.grid, templates.query, options, record, q, copies, cells, summary,
-        files_of_all_ranks(templates.files), calibration, measurement,
+        files_of_all_ranks(templates.files), calibration, simulated, measurement,
     )  # fmt: skip
 
 
@@ -208,64 +213,12 @@ def _check_templates(templates: Any) -> None:
         )
 
 
-def _make_network(
-    templates: Templates,
-    weights: Array,
-    options: FitOptions,
-    objective: Objective,
-    generator: torch.Generator,
-) -> Network:
-    """The network with its first weights drawn."""
-    basis = _basis(options.basis, templates.grid, _effective(templates.mean_weights()))
-    inputs = templates.x.shape[1]
-    chosen, settings = options.network, {}
-    if chosen is None:
-        chosen = "perceptron"
-        settings = {"hidden": options.hidden, "activation": options.activation}
-    outputs = outputs_needed(basis, options.components)
-    conditioner = make_conditioner(chosen, inputs, outputs, options.ensemble, settings, generator)
-    t = log_share = None
-    if objective.normalises_over_templates:
-        t = torch.as_tensor(templates.grid.unit, dtype=torch.float32)
-        log_share = _log_share(templates, weights)
-    network = Network(conditioner, basis, options.components, inputs, t, log_share)
-    network.initialise(generator)
-    return network
-
-
-def _basis(basis: str | Basis, grid: Grid, events: float) -> Basis:
-    """The basis that was asked for, suited to the grid."""
-    parameters = len(grid.parameters)
-    if isinstance(basis, str):
-        suited: Basis = BASES.find(basis).for_templates(grid, events)
-        return suited
-    if basis.parameters != parameters:
-        raise InputError(
-            f"basis: one of {basis.parameters} parameter(s) for templates of {parameters}; "
-            f"make it with parameters={parameters}, or give its name"
-        )
-    return basis
-
-
-def _effective(weights: Array) -> float:
-    """(sum w)^2 / sum w^2, over all ranks."""
-    first, second = distributed.total(np.array([weights.sum(), (weights**2).sum()]))
-    return float(first**2 / second)
-
-
-def _log_share(templates: Templates, weights: Array) -> Tensor:
-    """The logs of the templates' shares in all events."""
-    sums = np.bincount(templates.template, weights, minlength=len(templates.grid))
-    total = distributed.total(torch.as_tensor(sums))
-    return torch.log(total / total.sum()).float()
-
-
-def _held_out_share(options: FitOptions) -> float:
+def _held_out_share(options: FitOptions, members: int) -> float:
     """The share of the events that a member does not see."""
     if options.validation is not None:
         return options.validation
     # Each event is kept out by one member of an ensemble, and none is wasted.
-    return DEFAULT_VALIDATION if options.ensemble == 1 else 1 / options.ensemble
+    return DEFAULT_VALIDATION if members == 1 else 1 / members
 
 
 def _schedule(events: Events, options: FitOptions) -> Schedule:
@@ -283,14 +236,3 @@ def _checkpoint(path: str | Path, events: Events, grid: Grid, options: FitOption
     theta = [torch.as_tensor(values.copy()) for values in (grid.unit, grid.bounds)]
     arrays = [events.x, events.template, events.weights, *theta]
     return Checkpoint(checkpoint_path(path), fingerprint(arrays, options.to_dict()))
-
-
-def _check_size(network: Network, events: int, folds: int) -> None:
-    """Each parameter needs at least an event to train on."""
-    size = sum(p[0].numel() for p in network.parameters())
-    seen = events * (folds - 1) // folds
-    if seen < size:
-        raise InputError(
-            f"x: {seen:,} events to train on for a network of {size:,} parameters; "
-            "give more events, or fewer hidden units"
-        )

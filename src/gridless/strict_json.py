@@ -28,7 +28,7 @@ def dumps(content: Any, indent: int | None = None) -> str:
     >>> dumps({"value": 172.5, "error": float("nan"), "bounds": (165, 180)})
     '{"value": 172.5, "error": null, "bounds": [165, 180]}'
     """
-    return json.dumps(_plain(content), indent=indent, allow_nan=False)
+    return json.dumps(plain(content), indent=indent, allow_nan=False)
 
 
 def loads(text: str | bytes, name: str) -> Any:
@@ -44,16 +44,16 @@ def _refuse(word: str) -> None:
     raise ValueError(f"{word} is no number")
 
 
-def _plain(content: Any) -> Any:
-    """The content in what JSON can hold."""
+def plain(content: Any) -> Any:
+    """The content in what JSON can hold; see `dumps`."""
     if isinstance(content, Mapping):
-        return {_text(str(key)): _plain(value) for key, value in content.items()}
+        return {_text(str(key)): plain(value) for key, value in content.items()}
     if isinstance(content, str):
         return _text(content)
     if hasattr(content, "tolist"):  # arrays and numbers of NumPy and torch
         content = content.tolist()
     if isinstance(content, list | tuple):
-        return [_plain(value) for value in content]
+        return [plain(value) for value in content]
     if isinstance(content, float) and not math.isfinite(content):
         return None
     return content

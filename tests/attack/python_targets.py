@@ -52,8 +52,8 @@ def names(ground: Ground, rng: Generator, folder: Path) -> str:
         found = CONTROL.search(shown)
         if found:
             raise RuntimeError(f"{found[0]!r} reaches the terminal")
-    for page in (estimate._repr_html_(), closure._repr_html_(), templates._repr_html_()):
-        if "<img" in page:
+    for shown in (estimate._repr_html_(), closure._repr_html_(), templates._repr_html_()):
+        if "<img" in shown:
             raise RuntimeError("HTML of a name is not escaped")
     rows = list(csv.reader(io.StringIO(scan_csv(likelihood), newline="")))
     if any(len(row) != 3 for row in rows) or rows[1][0] != parameter:
@@ -88,7 +88,7 @@ def odd_array(good: Any, rng: Generator) -> Any:
         lambda: array.astype(choose(rng, KINDS)),
         lambda: np.ma.masked_greater(array, 0.5),
         lambda: array[: int(choose(rng, (0, 1, len(array) // 2)))],
-        lambda: array.reshape(choose(rng, ((-1,), (1, -1), (-1, 1), (2, -1), (-1, 2, 2)))),
+        lambda: array.reshape(choose(rng, ((-1,), (1, -1), (-1, 1), (2, -1), (-1, 2, 1)))),
         lambda: array[..., None],
         lambda: array[::-1, :0] if array.ndim > 1 else array[:0],
         lambda: [*array.tolist()[:-1], choose(rng, ([1, 2, 3], "a", None, {}))],

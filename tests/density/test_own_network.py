@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from helpers import check_event_gradients
 from torch import nn
 
 import gridless as gl
@@ -11,7 +12,6 @@ from gridless.density.gaussian import Gaussian
 from gridless.density.network import Network, make_conditioner, outputs_needed
 from gridless.examples import OneObservable, TwoObservables
 from gridless.model.onnx import onnx_bytes
-from gridless.training.newton import gradient
 
 ONE = OneObservable()
 
@@ -55,16 +55,7 @@ def test_members_are_the_modules_and_differ():
 
 
 def test_event_gradients_are_those_of_single_events():
-    network = make()
-    x = torch.randn(5, 2, generator=torch.Generator().manual_seed(2))
-
-    def cost(mixture):
-        return (mixture.log_c.exp() * mixture.z[..., 0] ** 2 + mixture.z[..., 1]).sum((-1, -2))
-
-    together = network.event_gradients(x, cost)
-    for i in range(5):
-        alone = gradient(cost(network(x[i : i + 1])), network)
-        torch.testing.assert_close(together[..., i].double(), alone, atol=1e-6, rtol=1e-5)
+    check_event_gradients(make())
 
 
 @pytest.mark.parametrize("options", [{}, {"ensemble": 2}, {"basis": "gaussian", "components": 2}])

@@ -63,7 +63,7 @@ def test_the_row_is_that_of_the_file(tmp_path):
         ({"columns": []}, "columns: none; give at least one"),
         ({"columns": ["pt", "pt"]}, "columns: pt, pt repeat"),
         ({"columns": ["1"]}, "no column in '1'; use at least one"),
-        ({"columns": [3]}, "expression 3: empty or not text"),
+        ({"columns": [3]}, "columns: 3 is no name"),
         ({"columns": ["log(pt - 5)"]}, r"column 'log\(pt - 5\)' is (nan|-inf) in row \d+;"),
         ({"weight": "nope"}, "no column 'nope'"),
         ({"weight": "w +"}, r"expression 'w \+': not understood"),

@@ -73,7 +73,7 @@ def test_adding_up(good):
 
 def test_an_implied_prior_that_is_not_flat(templates):
     model = gl.fit(
-        templates, hidden=(4,), epochs=4, objective="posterior", prior="flat", replicas=0
+        templates, hidden=(4,), epochs=4, objective="posterior", prior="flat", calibrate=False
     )
     assert "implied_prior" in names(model.likelihood(TOY.quantiles(0.2)).maximum())
     assert "implied_prior" not in names(model.likelihood(TOY.quantiles(0.2, 5)).maximum())
@@ -91,8 +91,8 @@ def test_components_that_collapsed():
     """Eight narrow Gaussians for four templates, and a cost that rewards it."""
     theta = np.repeat(gl.grid((0, 1), 4), 1_500)
     x = np.random.default_rng(1).normal(theta, 0.3)
-    options = {"objective": "posterior", "hidden": (8,), "epochs": 20, "calibrate": False, "replicas": 0}
-    narrow = {"basis": gl.Gaussian(floor=0.0), "components": 8}
+    options = {"objective": "posterior", "hidden": (8,), "epochs": 20, "calibrate": False}
+    narrow = {"basis": gl.Gaussian(floor=0.0), "components": 8, "replicas": 0}
     model = gl.fit(gl.Templates(x, theta, (0, 1)), **narrow, **options)
     assert "collapsed" in [warning.name for warning in model.warnings]
 

@@ -73,3 +73,9 @@ def test_without_matplotlib_it_says_what_to_install(table, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(gl.InputError, match=r"pip install 'gridless\[figures\]'"):
         draw_closure(table)
+
+
+def test_a_figure_shows_itself_in_a_notebook_and_keeps_its_look(table):
+    figure = draw_closure(table)
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert repr(figure) == "<Figure size 520x560 with 2 Axes>"

@@ -66,7 +66,7 @@ def report_of_a_model(folder):
     file = gl.FileRecord("far/away/" * 9 + "t.root:events", 5_000, "0f" * 32)
     record = replace(model.record, versions=current_versions() | {"gridless": "0.0.1"})
     model = replace(model, files=(file,), record=record)
-    likelihood = model.likelihood(example.sample(0.995, 2_000, seed=2))
+    likelihood = model.likelihood(example.sample(0.995, 2_000, seed=2) + 0.3)
     samples = {v: example.sample(v, 500, seed=3) for v in (0.2, 0.5, 0.8)}
     command = "gridless report m.safetensors " + "data.root:events " * 9
     page = gl.write_report(

@@ -48,7 +48,15 @@ def test_two_parameters_are_shown_as_contours(tmp_path):
     model = gl.fit(example.templates(400, seed=1, templates=3), hidden=(3,), epochs=2, replicas=0)
     likelihood = model.likelihood(example.sample((0.5, 0.5), 2_000, seed=2))
     page = gl.write_report(tmp_path / "r.html", model, likelihood)
-    assert names(page) == ["data", "measurement", "grid", "inputs", "training", "provenance"]
+    assert names(page) == [
+        "data",
+        "measurement",
+        "budget",
+        "grid",
+        "inputs",
+        "training",
+        "provenance",
+    ]
     assert "Contours of t1 and t2" in page.read_text()
 
 

@@ -2,10 +2,11 @@
 
 import pytest
 import torch
+from helpers import check_event_gradients
 
 from gridless.density.gaussian import Gaussian
 from gridless.density.network import make_perceptrons
-from gridless.training.newton import flatten, gradient, newton, restore
+from gridless.training.newton import flatten, newton, restore
 
 
 def make(hidden=(4, 3), members=2):
@@ -16,16 +17,7 @@ def make(hidden=(4, 3), members=2):
 
 @pytest.mark.parametrize("hidden", [(), (4,), (4, 3)])
 def test_event_gradients_are_those_of_single_events(hidden):
-    network = make(hidden)
-    x = torch.randn(5, 2, generator=torch.Generator().manual_seed(2))
-
-    def cost(mixture):
-        return (mixture.log_c.exp() * mixture.z[..., 0] ** 2 + mixture.z[..., 1]).sum((-1, -2))
-
-    together = network.event_gradients(x, cost)
-    for i in range(5):
-        alone = gradient(cost(network(x[i : i + 1])), network)
-        torch.testing.assert_close(together[..., i].double(), alone, atol=1e-6, rtol=1e-5)
+    check_event_gradients(make(hidden))
 
 
 def test_restore_sets_only_the_chosen_members():

@@ -45,7 +45,7 @@ def test_negative_weights_are_refused_before_any_work(good, monkeypatch):
 
 
 def test_one_toy_is_too_few(good):
-    with pytest.raises(gl.InputError, match="at least 2"):
+    with pytest.raises(gl.InputError, match="from 2 to"):
         gl.coverage(good, {0.5: TOY.sample(0.5, 10, seed=1)}, toys=1)
 
 

@@ -19,9 +19,11 @@ from gridless.calibration.polynomials import Powers, powers_up_to, slopes, terms
 from gridless.templates.arrays import Array
 
 MAX_DEGREE = {1: 16, 2: 6, 3: 4}  # by the number of parameters
-# Widths s of the prior in units of the spread of one event, and rates r at which it falls off.
-WIDTHS = (0.0, *np.geomspace(1e-3, 30.0, 19))
-RATES = (0.15, 0.3, 0.45, 0.6)
+# Widths s of the prior, in units of how much the means of the templates differ.
+WIDTHS = (0.0, *np.geomspace(1e-3, 1.0, 13))
+# Rates r at which it falls off: about 0.4 where one event resolves a gap between templates. Larger
+# ones could follow a template that has a wrong label.
+RATES = (0.15, 0.3, 0.45)
 # Width that is usual beforehand, in units of the spread of the means over the templates.
 MODERATE = 0.3
 
@@ -182,12 +184,13 @@ def _prior_widths(
     degree = powers.sum(axis=1)
     free = degree <= 1
     squares, scores = [], []
+    span = float(np.ptp(means))
     for width, rate in product(WIDTHS, RATES):
-        widths = np.where(free, 0.0, width * rate ** np.maximum(degree - 2.0, 0.0))
+        widths = np.where(free, 0.0, width * span * rate ** np.maximum(degree - 2.0, 0.0))
         rows = matrix * widths
         covariance = rows @ rows.T + np.diag(variances)
         # Few templates leave any curvature open: much more than `scale` is unlikely beforehand.
-        before = -2 * np.log1p((width / scale) ** 2)
+        before = -2 * np.log1p((width * span / scale) ** 2)
         scores.append(_restricted_likelihood(matrix[:, free], means, covariance) + before)
         squares.append(widths**2)
     weight = np.exp(np.array(scores) - max(scores))

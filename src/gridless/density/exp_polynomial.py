@@ -80,8 +80,13 @@ class ExpPolynomial(PolynomialBasis):
         # What few events, or few templates in each parameter, do not determine would be noise.
         parameters = len(grid.parameters)
         large = len(grid) >= MIN_TEMPLATES_FOR_CUBIC and events >= MIN_EVENTS_FOR_CUBIC
-        degree = 3 if large and parameters == 1 else 2
-        return cls(degree, min(max(0.5 * grid.spacing, MIN_FLOOR), MAX_FLOOR), parameters)
+        return cls.suited(3 if large and parameters == 1 else 2, grid)
+
+    @classmethod
+    def suited(cls, degree: int, grid: Grid) -> "ExpPolynomial":
+        """The basis of a degree whose structures are as wide as half a gap between templates."""
+        floor = min(max(0.5 * grid.spacing, MIN_FLOOR), MAX_FLOOR)
+        return cls(degree, floor, len(grid.parameters))
 
     def options(self) -> dict[str, float]:
         return {"degree": self.degree, "floor": self.floor, "parameters": self.parameters}

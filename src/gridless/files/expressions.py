@@ -71,6 +71,17 @@ def names(expression: str, columns: Collection[str] = ()) -> set[str]:
     return {node.id for node in _columns_of(_parse(expression))} - constants
 
 
+def check_expression(expression: str) -> None:
+    """Refuse what cannot be an expression of any columns; a column may have any printable name."""
+    try:
+        names(expression)
+    except InputError:
+        # A column may have that name, such as `m [GeV]`, if every bracket is closed.
+        pairs = [(expression.count(a), expression.count(b)) for a, b in ("()", "[]", "{}")]
+        if not expression.strip() or "\n" in expression or any(a != b for a, b in pairs):
+            raise
+
+
 def evaluate(expression: str, columns: Mapping[str, Column]) -> Column:
     """The value of an expression for every event, computed on whole columns.
 
@@ -85,6 +96,8 @@ def evaluate(expression: str, columns: Mapping[str, Column]) -> Column:
     try:
         with np.errstate(all="ignore"):
             result = np.asarray(_evaluator(values).eval(expression, _parse(expression)))
+            if result.dtype == object:  # whole numbers beyond those of a processor
+                result = result.astype(np.float64)
             like = [np.shape(column) for column in (values or columns).values()]
             shape = np.broadcast_shapes(result.shape, *like)
     except (ArithmeticError, InvalidExpression, RecursionError, TypeError, ValueError) as error:

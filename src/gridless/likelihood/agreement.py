@@ -171,6 +171,8 @@ class Agreement:
         free = join @ np.column_stack([share, self.cells.slopes(t)])
         residual = (join @ (filling.content - total * share)) / np.sqrt(variance)
         directions = free / np.sqrt(variance)[:, None]
+        if not (np.isfinite(residual).all() and np.isfinite(directions).all()):
+            return 0.0, 0  # numbers of a model that nobody can have trained
         moves, _, rank, _ = np.linalg.lstsq(directions, residual)
         left = residual - directions @ moves
         return float(left @ left), max(len(residual) - int(rank), 0)

@@ -6,16 +6,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from gridless import strict_json
 from gridless.likelihood import printing
 from gridless.likelihood.by_name import ByName
-from gridless.likelihood.typeset import label_html
+from gridless.likelihood.labels import label_html
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array
 from gridless.templates.query import used_of
+
+if TYPE_CHECKING:
+    from gridless.likelihood.blinding import Blinded
 
 STAT = "stat"
 SIMULATION = "simulation"
@@ -120,19 +124,21 @@ class ParameterEstimate:
         """The same for machines, in what JSON can hold."""
         low, high = self.interval
         stat_low, stat_high = self.stat_interval
-        return {
+        content = {
             "value": self.value,
             "low": low,
             "high": high,
-            "error": _finite(self.error),
+            "error": self.error,
             "error_simulation": self.simulation,
-            "stat": _finite(self.stat),
+            "stat": self.stat,
             "stat_low": stat_low,
             "stat_high": stat_high,
             "bounds": list(self.bounds),
             "at_bound": self.at_bound,
             "cut": list(self.cut),
         }
+        plain: dict[str, Any] = strict_json.plain(content)
+        return plain
 
     def __str__(self) -> str:
         value, down, up, *parts = self._rounded()
@@ -302,6 +308,22 @@ class Estimate(ByName[ParameterEstimate]):
         """Whether values and intervals lie inside the bounds."""
         return not any(one.at_bound or any(one.cut) for one in self.results)
 
+    def blinded(self, key: str) -> "Blinded":
+        """The estimate with its values shifted by an offset that the key decides and nobody sees.
+
+        Parameters
+        ----------
+        key : str
+            The same key gives the same offset in every use of a parameter with these bounds.
+
+        Returns
+        -------
+        Blinded
+        """
+        from gridless.likelihood.blinding import Blinded
+
+        return Blinded(self, key)
+
     def to_dict(self) -> dict[str, Any]:
         """The estimate for machines, in what JSON can hold: what `--json` prints.
 
@@ -311,21 +333,20 @@ class Estimate(ByName[ParameterEstimate]):
             `parameters` with one entry per name, `budget`, `correlation`, `events`, `valid`,
             `p_value`, `p_values`, `outside`, `warnings`. What is not a number is None.
         """
-        return {
+        content = {
             "parameters": {one.name: one.to_dict() for one in self.results},
-            "budget": {
-                name: {source: _finite(error) for source, error in sources.items()}
-                for name, sources in self.budget.items()
-            },
-            "correlation": [[_finite(c) for c in row] for row in self.correlation.tolist()],
+            "budget": self.budget,
+            "correlation": self.correlation,
             "events": self.events,
             "events_read": self.events if self.offered is None else self.offered,
             "valid": self.valid,
             "p_value": self.p_value,
-            "p_values": dict(self.p_values),
+            "p_values": self.p_values,
             "outside": self.outside,
             "warnings": [warning._asdict() for warning in self.warnings],
         }
+        plain: dict[str, Any] = strict_json.plain(content)
+        return plain
 
     def __str__(self) -> str:
         lines = [str(one) for one in self.results]
@@ -345,7 +366,7 @@ class Estimate(ByName[ParameterEstimate]):
         """`5,000 events, p-value 0.42, correlation (a, b) -0.80`."""
         parts = [used_of(self.events, self.offered)]
         if self.p_value is not None:
-            parts.append(f"p-value {self.p_value:.2g}")
+            parts.append(f"p-value {printing.probability(self.p_value).removeprefix('= ')}")
         matrix = self.correlation
         for i, first in enumerate(self.parameters):
             for j, second in enumerate(self.parameters):
@@ -372,8 +393,3 @@ def _sources(budget: Mapping[str, float], errors: list[str]) -> str:
     if len(budget) == 1:
         return next(iter(budget))
     return ", ".join(f"{error} {name}" for name, error in zip(budget, errors, strict=True))
-
-
-def _finite(number: float) -> float | None:
-    """The number, or None where it is none: JSON has no NaN."""
-    return number if math.isfinite(number) else None

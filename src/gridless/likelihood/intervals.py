@@ -6,7 +6,7 @@ from scipy.special import gammaincinv
 from gridless.errors import InputError
 from gridless.likelihood import minimum
 from gridless.likelihood.curve import Curve
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, as_number
 
 LEVEL = 0.682689492137086  # within one standard deviation of a normal distribution
 _STEP = 0.35  # of the expected width: steps in which the end of an interval is looked for
@@ -15,9 +15,10 @@ _LARGEST_STEP = 0.05  # of the range
 
 def check_level(level: float) -> float:
     """The level itself, if it is one."""
-    if not 0 < level < 1:
+    number = as_number(level, "level")
+    if not 0 < number < 1:
         raise InputError(f"level: {level}; give a number between 0 and 1, such as 0.95")
-    return level
+    return number
 
 
 def chi2_quantile(level: float, dof: int) -> float:

@@ -150,6 +150,18 @@ def profile(curve: Curve, axes: list[int], best: Array) -> Callable[[Array], flo
     return lowest_others
 
 
+def profile_points(curve: Curve, axis: int, best: Array) -> Callable[[float], Array]:
+    """Where the curve is least, as a function of the parameter of `axis`: points of the box."""
+
+    def point(t: float) -> Array:
+        if curve.parameters == 1:
+            return np.array([t])
+        found = lowest(curve.restrict(axis, t), np.delete(best, axis))
+        return np.insert(found, axis, t)
+
+    return point
+
+
 def crossing(
     function: Callable[[float], float], start: float, level: float, step: float
 ) -> tuple[float, bool]:
@@ -190,14 +202,19 @@ def ray(curve: Curve, axes: list[int], best: Array, step: Array, level: float) -
     return np.asarray((origin + share * reach * step).clip(0, 1))
 
 
-def minima_of_curves(curves: Array, rise: float) -> tuple[Array, Array]:
+def second_slopes(curves: Array, t: Array) -> Array:
+    """The second derivative of each of many curves of one parameter at its own t."""
+    return _at(chebyshev.derivative(chebyshev.derivative(curves, axis=1), axis=1), t)
+
+
+def minima_of_curves(curves: Array, rise: float | Array) -> tuple[Array, Array]:
     """Minima and intervals of many curves of one parameter at once, for pseudo-experiments.
 
     Parameters
     ----------
     curves : array (rows, size)
         Chebyshev coefficients, one row per curve.
-    rise : float
+    rise : float, or array (rows,)
         By how much a curve has risen at the ends of its interval.
 
     Returns

@@ -11,6 +11,7 @@ _SMALLEST_PLAIN = 1e-4
 _LARGEST_PLAIN = 1e7
 # The look of a result in a notebook.
 _BLOCK = "border-left:3px solid #56B4E9;padding:0.2em 0.8em;margin:0.4em 0"
+SMALLEST_P_VALUE = 1e-10  # smaller ones say only that a chi2 does not follow its distribution there
 # Parts of iminuit's format: low, high and symmetric errors, label, power of ten, strip zeros, NaN.
 _PARTS = ("|%s", "|%s", "|%s", "%s", "%s|%i", False, None)
 
@@ -51,6 +52,17 @@ def rounded(value: float, down: float, up: float, *errors: float) -> list[str]:
 def block(content: str) -> str:
     """HTML of a result, set off from its surroundings in a notebook."""
     return f"<div class='gridless' style='{_BLOCK}'>{content}</div>"
+
+
+def probability(p: float) -> str:
+    """A p-value with its relation: `= 0.45`, or `< 1e-10` where the digits mean nothing.
+
+    Examples
+    --------
+    >>> probability(0.4512), probability(0.0)
+    ('= 0.45', '< 1e-10')
+    """
+    return f"= {p:.2g}" if p >= SMALLEST_P_VALUE else f"< {SMALLEST_P_VALUE:g}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

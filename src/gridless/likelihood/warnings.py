@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from scipy.special import pdtrc
 
+from gridless.likelihood.printing import probability
 from gridless.templates.arrays import Array
 from gridless.templates.audit import Audit
 from gridless.templates.copies import MAX_COPIES
@@ -101,8 +102,7 @@ WARNINGS = (
         "score_check",
         "the means of the templates do not lie on a smooth curve "
         f"(p < {SCORE_CHECK_P_VALUE:g}); what is left is in the uncertainty from simulation",
-        "look at `model.check`; simulate more values between the templates, or look for wrong "
-        "files",
+        "look at `model.check`; simulate more values between the templates; look for wrong files",
     ),
     Rule(
         "collapsed",
@@ -234,7 +234,7 @@ def fit_warnings(p_value: float) -> list[EstimateWarning]:
     if not p_value < SMALL_P_VALUE:
         return []
     text = (
-        f"the events do not look like the simulation at the estimate (p = {p_value:.2g}); "
+        f"the events do not look like the simulation at the estimate (p {probability(p_value)}); "
         "compare their distributions, add what the templates lack"
     )
     return [EstimateWarning("bad_fit", text)]
@@ -306,8 +306,8 @@ def check_warnings(
         found.append(EstimateWarning("template_check", f"{text}: wrong file, label or weight?"))
     if p_value < SCORE_CHECK_P_VALUE:
         text = (
-            f"the means of the templates do not lie on a smooth curve (p = {p_value:.2g}); the "
-            "uncertainty from simulation is scaled up by it"
+            f"the means of the templates do not lie on a smooth curve (p {probability(p_value)}); "
+            "the uncertainty from simulation is scaled up by it"
         )
         found.append(EstimateWarning("score_check", text))
     if information < LEAST_INFORMATION:

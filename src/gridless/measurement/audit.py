@@ -136,8 +136,8 @@ def _findings(
             cost,
             "made of the events of the templates: their common fluctuation cancels"
             if varied.same
-            else f"other events than those of the templates, whose noise is {cost:.2g} of that of a "
-            "template: less of the systematic can be told; vary the templates' own events",
+            else f"other events than those of the templates, whose noise is {cost:.2g} of that of "
+            "a template: less of the systematic can be told; vary the templates' own events",
         ),
     ]
 

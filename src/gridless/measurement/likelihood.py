@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gridless.errors import InputError
+from gridless.likelihood.belt import WILKS, Belt
 from gridless.likelihood.channel import (
     Channel,
     Constraint,
@@ -253,7 +254,13 @@ class MeasurementLikelihood(Likelihood):
         return self.profile(self.interest[0], theta)
 
     def interval(
-        self, level: float = LEVEL, parameter: str | None = None, *, stat: bool = False
+        self,
+        level: float = LEVEL,
+        parameter: str | None = None,
+        *,
+        stat: bool = False,
+        method: str = WILKS,
+        belt: Belt | None = None,
     ) -> tuple[float, float]:
         """(low, high) of a parameter at a confidence level, with every uncertainty.
 
@@ -267,11 +274,18 @@ class MeasurementLikelihood(Likelihood):
             Which parameter, where there are several of interest.
         stat : bool
             Statistical only: the nuisance parameters held at their best.
+        method, belt
+            Only "wilks": with systematics there are no pseudo-experiments.
 
         Returns
         -------
         tuple of float
         """
+        if method != WILKS or belt is not None:
+            raise InputError(
+                f"method: {method!r} is for likelihoods without systematics and backgrounds; "
+                "leave it out, or fit without them"
+            )
         if parameter is None and len(self.interest) > 1:
             names = " or ".join(repr(name) for name in self.interest)
             raise InputError(f"interval: several parameters; say which: parameter={names}")

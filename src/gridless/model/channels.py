@@ -1,5 +1,6 @@
 """The likelihood of observed events as a channel: calibrated, or as the network has learnt it."""
 
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
@@ -42,17 +43,25 @@ def calibrated_channel(
         sums += w**2 @ rows
         squares += float((w**2).sum())
     transform = calibration.transform
+    y = (total - weight * calibration.centre) @ transform
+    channel = channel_of_sum(calibration, grid, y, weight, len(table))
     if weights is None:
-        scores = len(table) * calibration.spread
-    else:
-        scores = calibration.observed_spread(
-            transform.T @ products @ transform, sums @ transform, squares
-        )
+        return channel
+    scores = calibration.observed_spread(
+        transform.T @ products @ transform, sums @ transform, squares
+    )
+    return replace(channel, scores=scores)
+
+
+def channel_of_sum(
+    calibration: Calibration, grid: Grid, y: Array, weight: float, events: int
+) -> Channel:
+    """The likelihood of events with the sum y of whitened summaries."""
     return Channel(
-        calibration.total((total - weight * calibration.centre) @ transform, weight),
+        calibration.total(y, weight),
         grid,
-        len(table),
-        scores=scores,
+        events,
+        scores=events * calibration.spread,
         sources={
             SIMULATION: TemplateNoise(calibration, weight),
             MODEL: Interpolation(calibration, weight),

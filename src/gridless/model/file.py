@@ -31,6 +31,7 @@ from gridless.model.model import Model
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions
 from gridless.model.replicas import Replicas
+from gridless.model.simulated import SimulatedEvents
 from gridless.registry import BASES, NETWORKS
 from gridless.templates.grid import Grid
 
@@ -83,6 +84,9 @@ def model_bytes(model: Model) -> bytes:
     if model.calibration is not None:
         made = model.calibration.arrays()
         arrays |= {f"calibration.{k}": torch.as_tensor(v) for k, v in made.items()}
+    if model.simulated is not None:
+        kept = vars(model.simulated)
+        arrays |= {f"simulated.{k}": torch.as_tensor(v) for k, v in kept.items()}
     if model.measurement is not None:
         whole = arrays_of(model.measurement)
         arrays |= {f"measurement.{k}": torch.as_tensor(v) for k, v in whole.items()}
@@ -186,8 +190,28 @@ def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | n
         header.summary,
         tuple(header.files),
         _build_calibration(_under("calibration.", arrays), grid),
+        _build_simulated(_under("simulated.", arrays), grid, len(header.query.observables)),
         _build_measurement(header, _under("measurement.", arrays), grid),
     )
+
+
+def _build_simulated(
+    arrays: dict[str, Tensor], grid: Grid, observables: int
+) -> SimulatedEvents | None:
+    if not arrays:
+        return None
+    template = arrays["template"]
+    check_shape("simulated.template", template, None, kind=torch.int32)
+    kept = SimulatedEvents(
+        take(arrays, "x", len(template), observables),
+        np.asarray(template.numpy()),
+        take(arrays, "weights", len(template)),
+    )
+    try:
+        kept.check(len(grid), observables)
+    except ValueError as error:
+        raise InputError(f"damaged, {error}; {_CURE}") from error
+    return kept
 
 
 def _build_measurement(header: Header, arrays: dict[str, Tensor], grid: Grid) -> Measurement | None:

@@ -41,19 +41,25 @@ from gridless.model.channels import (
     observed_sums,
 )
 from gridless.model.evaluation import mixture_of
+from gridless.model.grouping import grouped
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.replicas import Replicas
+from gridless.model.simulated import SimulatedEvents
+from gridless.model.simulating import Simulating
 from gridless.templates.arrays import Array, as_events, as_weights, check_total, check_used
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Binned, Histogram, bin_events
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
 
+# Of a likelihood, in units of log likelihood: squares of slopes must not overflow.
+LARGEST_COEFFICIENT = 1e100
+
 
 @dataclass(frozen=True)
-class Model:
+class Model(Simulating):
     """p(theta | x) as learnt from templates, with the implied prior that belongs to it.
 
     `query` says how observables are made of columns, and which events are used. `options` are the
@@ -62,7 +68,7 @@ class Model:
     from finite simulation. `measurement` knows the systematics and backgrounds. `cells` tell
     whether observed events look like it. `summary` is the
     audit of the templates with the distributions of their observables, `files` where they came
-    from.
+    from. `simulated` are some of the simulated events: `at` makes simulation at any theta of them.
 
     Examples
     --------
@@ -87,6 +93,7 @@ class Model:
     summary: Summary | None = None
     files: tuple[FileRecord, ...] = ()
     calibration: Calibration | None = None
+    simulated: SimulatedEvents | None = None
     measurement: Measurement | None = None
 
     @property
@@ -143,16 +150,21 @@ class Model:
         mixture = mixture_of(self.network.double_copy(), self.events(x)[0])
         return Posterior(mixture, self.grid, self.log_q)
 
-    def likelihood(self, x: Any, weights: Any = None) -> Likelihood:
+    def likelihood(self, x: Any, weights: Any = None, by: Any = None) -> Likelihood:
         """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass; up to a
         constant.
 
         Of a data frame, events that the model's selection leaves out are not used. An array holds
         the observables alone: give selected events, or a warning says that they are not.
+
+        `by` (events,) names the group of each event, such as its run period: groups are channels
+        of their own, which `likelihood.by()` compares.
         """
         table, given = self.events(x, weights)
         if given is not None:
             check_total(float(given.sum()))
+        if by is not None:
+            return grouped(self.likelihood_of, table, given, by)
         likelihood = self.likelihood_of(table, given)
         check_used(likelihood.events, len(table))
         offered = len(x) if hasattr(x, "columns") else getattr(x, "offered", None)
@@ -177,7 +189,7 @@ class Model:
             channel = self._learnt_channel(used, of_used)
         else:
             channel = calibrated_channel(self.network, self.calibration, self.grid, used, of_used)
-        if not np.isfinite(channel.total).all():
+        if not (np.abs(channel.total) < LARGEST_COEFFICIENT).all():
             raise InputError(
                 "x: the likelihood of these events is not finite; look for absurd values or "
                 "weights, or fit the model anew"
@@ -193,6 +205,7 @@ class Model:
             warnings=self.warnings,
             model=self.identity,
             observed=self._binned(used, of_used),
+            toys=self.toys(float(w.sum()), float((w**2).sum())),
         )
         if self.measurement is None:
             return Likelihood([channel])
@@ -320,7 +333,8 @@ class Model:
         events = as_events(x, weights, self.observables)
         if isinstance(x, Sample):
             if not x.query.within(self.query):
-                self._not_selected(f"the sample was read with {x.query.selection!r}")
+                other = "no selection" if x.query.selection is None else repr(x.query.selection)
+                self._not_selected(f"the sample was read with {other}")
         elif self.query.selection is not None:
             self._not_selected("an array has no columns for it")
         return events

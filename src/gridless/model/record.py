@@ -31,12 +31,15 @@ class FitOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
     basis: Any = Field(
-        default="exp_polynomial",
-        description="Shape of a component: exp_polynomial, gaussian or logistic.",
+        default=None,
+        description="Shape of a component: exp_polynomial, gaussian or logistic; by default "
+        "exp_polynomial, of a degree that held-out events choose.",
     )
     components: int = Field(default=1, ge=1, le=MAX_COMPONENTS, description="Number of components.")
-    hidden: tuple[int, ...] = Field(
-        default=(16,), description="Units of the hidden layer, or of each of several."
+    hidden: tuple[int, ...] | None = Field(
+        default=None,
+        description="Units of the hidden layer, or of each of several; by default held-out events "
+        "choose, or 16.",
     )
     activation: Activation = Field(
         default="tanh", description="Function of a hidden unit: tanh, silu or relu."
@@ -53,8 +56,11 @@ class FitOptions(BaseModel):
         default="divide",
         description="divide by the implied prior, or take the posterior as it is: flat.",
     )
-    ensemble: int = Field(
-        default=1, ge=1, le=MAX_ENSEMBLE, description="Networks to train and average."
+    ensemble: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_ENSEMBLE,
+        description="Networks to train and average; by default 1, or 4 where events say little.",
     )
     validation: float | None = Field(
         default=None,
@@ -110,7 +116,11 @@ class FitOptions(BaseModel):
         named = {name: _named(options[name]) for name in ("basis", "objective")}
         # A network given by hand is not saved in words: `load` takes it by hand too.
         network = self.network if isinstance(self.network, str) else None
-        return options | named | {"hidden": list(self.hidden), "network": network}
+        return (
+            options
+            | named
+            | {"hidden": None if self.hidden is None else list(self.hidden), "network": network}
+        )
 
     @field_validator("hidden", mode="before")
     @classmethod
@@ -128,7 +138,8 @@ class FitOptions(BaseModel):
     @field_validator("basis")
     @classmethod
     def _known_basis(cls, value: Any) -> Any:
-        _check_named("basis", value, BASES.names)
+        if value is not None:
+            _check_named("basis", value, BASES.names)
         return value
 
     @field_validator("network")
@@ -179,7 +190,7 @@ def _check_named(kind: str, value: Any, known: tuple[str, ...]) -> None:
 
 def _named(thing: Any) -> Any:
     """A basis or objective by its name and settings."""
-    if isinstance(thing, str | Mapping):
+    if thing is None or isinstance(thing, str | Mapping):
         return thing
     return {thing.name: thing.options()}
 
@@ -226,14 +237,26 @@ History = Annotated[tuple[Epoch, ...], BeforeValidator(nan_for_null)]
 
 
 @dataclass(frozen=True)
+class TriedSize:
+    """A size of the network that was tried: degree in theta, hidden units, number of parameters,
+    and the log likelihood that the held-out events of the trial gained."""
+
+    degree: int
+    hidden: tuple[int, ...]
+    parameters: int
+    gain: float
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
 class TrainingRecord:
     """How a training went.
 
-    `history` is what every epoch ended with. `gain` is how much the log likelihood of the held-out
-    events exceeds that of a network that knows nothing: 0 if nothing was learnt. `epochs`, `batch`
-    and `validation` are what the defaults came to. `command` and `where` say what was typed, and
-    which events were used, if the model was made from files. `versions` are those that a model was
-    saved with, if it comes from a file.
+    `history` is what every epoch ended with. `sizes` are those that were tried. `gain` is how much
+    the log likelihood of the held-out events exceeds that of a network that knows nothing: 0 if
+    nothing was learnt. `epochs`, `batch` and `validation` are what the defaults came to. `command`
+    and `where` say what was typed, and which events were used, if the model was made from files.
+    `versions` are those that a model was saved with, if it comes from a file.
     """
 
     history: History = ()
@@ -244,6 +267,7 @@ class TrainingRecord:
     command: str | None = None
     where: str | None = None
     versions: dict[str, str] = field(default_factory=dict, compare=False)
+    sizes: tuple[TriedSize, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The record in what JSON can hold."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridless import strict_json
 from gridless.likelihood.agreement import p_value
-from gridless.likelihood.typeset import unit_of
+from gridless.likelihood.labels import unit_of
 from gridless.likelihood.warnings import SMALL_P_VALUE, rule_of
 from gridless.report.typeset import (
     budget_html,
@@ -98,6 +98,9 @@ def audit(subject: Subject) -> list[Check]:
     wrong = [finding for finding in summary.audit.findings if not finding.met]
     if not wrong:
         return [Check("Templates", "The audit of the templates asks for no change.", GOOD)]
+    warnings = subject.model.warnings if subject.estimate is None else subject.estimate.warnings
+    if any(one.name == "audit" for one in warnings):
+        return []  # told already
     return [Check(f"Templates: {one.demand}", _sentence(one.text), CAREFUL) for one in wrong]
 
 

@@ -280,6 +280,7 @@ def draw_budget(
             axes.text(size, place, text, va="center", fontsize="small")
         name = symbol(one.name, {one.name: one.label} | dict(labels or {}))
         axes.set(xlabel=f"uncertainty of {name}", xlim=(0, 1.18 * max(one.error, *sizes)))
+        axes.xaxis.set_major_locator(few_ticks())
         axes.minorticks_off()
         axes.tick_params(axis="y", length=0)
         experiment_label(axes, experiment)

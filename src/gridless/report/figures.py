@@ -17,6 +17,7 @@ from gridless.report.style import (
     experiment_label,
     few_ticks,
     legend_above,
+    new_figure,
     panel,
     style,
     symbol,
@@ -93,9 +94,7 @@ def _closure_panels(ax: Any, count: int) -> tuple[Figure, list[tuple[Axes, Axes]
     if ax is not None or count == 1:
         figure, top, bottom = two_panels(ax, (5.2, 5.6))
         return figure, [(top, bottom)]
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.2 * count, 5.6))
+    figure = new_figure((5.2 * count, 5.6))
     panels = figure.subplots(2, count, sharex="col", height_ratios=(3, 1))
     return figure, [(top, bottom) for top, bottom in panels.T]
 

@@ -15,6 +15,7 @@ from gridless.report.style import (
     ORANGE,
     experiment_label,
     few_ticks,
+    new_figure,
     panel,
     style,
     symbol,
@@ -229,11 +230,9 @@ def columns_of(count: int) -> int:
 
 def panel_grid(count: int) -> tuple[Figure, list[tuple[Axes, Axes]]]:
     """A figure with a pair of panels, one above the other, for each of several observables."""
-    from matplotlib.figure import Figure
-
     columns = columns_of(count)
     rows = -(-count // columns)
-    figure = Figure(figsize=(3.4 * columns + 0.8, 3.6 * rows))
+    figure = new_figure((3.4 * columns + 0.8, 3.6 * rows))
     panels = figure.subplots(2 * rows, columns, squeeze=False, height_ratios=(3, 2) * rows)
     pairs = [(panels[2 * r, c], panels[2 * r + 1, c]) for r in range(rows) for c in range(columns)]
     for pair in pairs[count:]:

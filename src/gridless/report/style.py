@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ GREEN = "#009E73"
 RED = "#D55E00"
 GREY = "#666666"
 BLACK = "#000000"
+LONGEST_NAME = 80  # characters that a figure shows
 # Changes to mplhep's ATLAS style: font sizes for figures of one or two columns, and axes that end
 # at the data instead of at round numbers.
 _STYLE: dict[Any, Any] = {
@@ -44,10 +45,12 @@ _STYLE: dict[Any, Any] = {
     "legend.borderpad": 0.5,
     "savefig.dpi": 160,
     "figure.constrained_layout.use": True,
+    "mathtext.cal": "sans:italic",
     # Glyphs as outlines, so that a figure looks alike everywhere; and the same names in every run.
     "svg.fonttype": "path",
     "svg.hashsalt": "gridless",
 }
+NOTEBOOK_DPI = 100  # dots per inch of a figure in a notebook
 LABEL_ABOVE_PANEL = 5  # points between a panel and an experiment's label
 LEGEND_ROW = 19  # points that a row of a legend above the panel takes
 
@@ -67,13 +70,34 @@ def style(ax: object = None) -> Iterator[None]:
         yield
 
 
+@cache
+def _figure_class() -> type[Figure]:
+    """A figure that keeps our look when it is drawn later, and that notebooks show by itself."""
+    from matplotlib import figure
+
+    class Figure(figure.Figure):
+        def draw(self, renderer: Any) -> None:
+            with style():
+                super().draw(renderer)
+
+        def _repr_png_(self) -> bytes:
+            buffer = io.BytesIO()
+            self.savefig(buffer, format="png", dpi=NOTEBOOK_DPI)
+            return buffer.getvalue()
+
+    return Figure
+
+
+def new_figure(size: tuple[float, float]) -> Figure:
+    """An empty figure of this size in inches."""
+    return _figure_class()(figsize=size)
+
+
 def panel(ax: Any, size: tuple[float, float]) -> tuple[Figure, Axes]:
     """The figure and the axes to draw into: those given, or new ones of this size in inches."""
     if ax is not None:
         return ax.get_figure(), ax
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size)
+    figure = new_figure(size)
     return figure, figure.subplots()
 
 
@@ -91,9 +115,7 @@ def two_panels(ax: Any, size: tuple[float, float]) -> tuple[Figure, Axes, Axes]:
         bottom = make_axes_locatable(ax).append_axes("bottom", "33%", pad=0.08, sharex=ax)
         ax.tick_params(labelbottom=False)
         return ax.get_figure(), ax, bottom
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size)
+    figure = new_figure(size)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     return figure, top, bottom
 
@@ -104,7 +126,11 @@ def symbol(name: str, labels: Mapping[str, str] | None = None) -> str:
     if label:
         _check_formula(name, label)
         return label
-    return r"$\theta$" if name == "theta" else name.replace("$", r"\$")
+    if name == "theta":
+        return r"$\theta$"
+    if len(name) > LONGEST_NAME:
+        name = name[:LONGEST_NAME] + "..."
+    return name.replace("$", r"\$")
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from gridless import strict_json
 from gridless.likelihood import printing
 from gridless.likelihood.estimate import ParameterEstimate
-from gridless.likelihood.typeset import label_html, symbol_of, unit_of
+from gridless.likelihood.labels import label_html, symbol_of, unit_of
 
 MINUS = "\u2212"  # as long as a plus
 SMALLEST_PLAIN = 1e-5  # errors of less and of more are written with a power of ten
@@ -73,7 +73,7 @@ class Table:
 
     @property
     def _names(self) -> list[str]:
-        return [plain(cell) or "verdict" for cell in self.columns or self.head]
+        return [plain(cell) for cell in self.columns or self.head]
 
     @property
     def _cells(self) -> Sequence[Sequence[Any]]:

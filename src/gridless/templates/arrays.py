@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+from unicodedata import category
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from gridless.errors import InputError
 
 Array = NDArray[np.float64]
 
+UNPRINTABLE = {"Cc", "Cs"}  # Unicode categories: control characters, halves of characters
 SMALLEST_SQUARES = 1e-200  # sum of squared weights: a square of less is lost
 
 
@@ -33,7 +35,7 @@ def as_table(
     if columns == 0:
         raise InputError(f"{what}: no columns; give at least one number per event")
     if names is not None:
-        labels = (names,) if isinstance(names, str) else tuple(names)
+        labels = as_names(names, what)
         if len(labels) != columns:
             raise InputError(
                 f"{what}: {len(labels)} name(s) for {columns} column(s); give one name per column"
@@ -41,11 +43,41 @@ def as_table(
         if len(set(labels)) != columns:
             raise InputError(f"{what}: the names {', '.join(labels)} repeat; make them distinct")
     elif own is not None and len(own) == columns:
-        labels = own
+        labels = as_names(own, what)
     else:
         labels = (default,) if columns == 1 else tuple(f"{default}_{i + 1}" for i in range(columns))
     check_finite(table, what, labels)
     return table, labels
+
+
+def as_names(names: Any, what: str) -> tuple[str, ...]:
+    """Names as text that can be shown anywhere: without control characters."""
+    try:
+        found = (names,) if isinstance(names, str) else tuple(names)
+    except TypeError:
+        raise InputError(f"{what}: {names!r:.80} for names; give a list of text") from None
+    for name in found:
+        if not isinstance(name, str) or not name or UNPRINTABLE & {category(c) for c in name}:
+            raise InputError(
+                f"{what}: {name!r:.80} is no name; give text without control characters"
+            )
+    return found
+
+
+def as_number(value: Any, what: str) -> float:
+    """A single real number, which may be infinite."""
+    number = as_numbers(value, what)
+    if number.size != 1:
+        raise InputError(f"{what}: {value!r:.80}; give one number")
+    return float(number.reshape(()))
+
+
+def as_numbers(value: Any, what: str) -> Array:
+    """Real numbers, which may be infinite."""
+    try:
+        return np.asarray(value, np.float64)
+    except (OverflowError, TypeError, ValueError):
+        raise InputError(f"{what}: {value!r:.80}; give a number") from None
 
 
 def as_events(

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gridless.errors import InputError
+from gridless.templates.arrays import Array, as_number, as_numbers
 
-Array = NDArray[np.float64]
+MAX_TEMPLATES = 1_000_000  # of a grid: more is a mistake
 
 
 def grid(bounds: tuple[float, float], templates: int) -> Array:
@@ -36,8 +37,12 @@ def grid(bounds: tuple[float, float], templates: int) -> Array:
     [166.5, 169.5, 172.5, 175.5, 178.5]
     """
     low, high = _check_bounds(bounds, ["theta"])[0]
-    if templates < 2:
-        raise InputError(f"templates: {templates}; give at least 2 to interpolate between")
+    number = as_number(templates, "templates")
+    if not (2 <= number <= MAX_TEMPLATES and number == int(number)):
+        raise InputError(
+            f"templates: {templates}; give a whole number of at least 2, to interpolate between"
+        )
+    templates = int(number)
     return np.asarray(low + (np.arange(templates) + 0.5) * (high - low) / templates)
 
 
@@ -92,7 +97,10 @@ class Grid:
 
     def to_unit(self, theta: ArrayLike) -> Array:
         """t = (theta - low) / (high - low)."""
-        return np.asarray((np.asarray(theta, float) - self.bounds[:, 0]) / self.range)
+        values = as_numbers(theta, "theta")
+        if values.shape[-1:] != (len(self.parameters),):
+            raise InputError(f"theta: {theta!r:.80}; give {', '.join(self.parameters)}")
+        return np.asarray((values - self.bounds[:, 0]) / self.range)
 
     def from_unit(self, t: ArrayLike) -> Array:
         """theta = low + t (high - low)."""

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from gridless.errors import InputError
+from gridless.templates.arrays import as_names
 
 # One name alone, several names, or names with an expression each.
 Columns = str | Sequence[str] | Mapping[str, str]
@@ -59,12 +60,13 @@ class Query:
         Query
         """
         if not isinstance(columns, Mapping):
-            listed = [columns] if isinstance(columns, str) else list(columns)
+            listed = as_names(columns, "columns")
             if len(set(listed)) < len(listed):
                 raise InputError(f"columns: {', '.join(listed)} repeat; give each once")
             columns = {column: column for column in listed}
         if not columns:
             raise InputError("columns: none; give at least one column or expression")
+        as_names(columns, "columns")
         return cls(dict(columns), weight, selection)
 
     @property

@@ -159,6 +159,30 @@ class Templates:
             object.__setattr__(other, name, value)
         return other
 
+    def subset(self, rows: Any) -> "Templates":
+        """Some of the events, on the same grid.
+
+        Parameters
+        ----------
+        rows : array of int or of bool
+            Which events.
+
+        Returns
+        -------
+        Templates
+
+        Examples
+        --------
+        >>> from gridless.examples import OneObservable
+        >>> OneObservable().templates(events=500, seed=1).subset(slice(None, None, 2))
+        Templates: 2,500 events at 10 values of theta, observables x
+        """
+        other = copy(self)
+        for name in ("x", "template", "weights"):
+            value = getattr(self, name)
+            object.__setattr__(other, name, None if value is None else value[rows])
+        return other
+
     @property
     def theta(self) -> Array:
         """The parameter values of each event (events, parameters)."""

@@ -12,6 +12,7 @@ from gridless.likelihood.estimate import read_only
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import Array
+from gridless.validation.limits import check_experiments
 from gridless.validation.pseudo_experiments import Draws, estimates
 from gridless.validation.samples import KnownSample, Samples, known_samples
 
@@ -228,8 +229,7 @@ def coverage(
     >>> bool(0.5 < coverage.total < 0.8)
     True
     """
-    if toys < 2:
-        raise InputError(f"toys: {toys}; give at least 2 pseudo-experiments")
+    check_experiments(toys, events, seed, first)
     known = known_samples(model, samples)
     _check_weights(model, known)
     size = events or max(1, min(len(sample.x) for sample in known) // POOL_PER_EXPERIMENT)

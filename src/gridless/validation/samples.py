@@ -8,7 +8,7 @@ import numpy as np
 from gridless.errors import InputError
 from gridless.files.read import Sample
 from gridless.model.model import Model
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, as_numbers
 from gridless.templates.templates import Templates
 
 Samples = Templates | Mapping[Any, Any] | Iterable[tuple[Any, Any]]
@@ -38,10 +38,12 @@ def known_samples(model: Model, samples: Samples) -> list[KnownSample]:
     list of KnownSample
         One per sample.
     """
+    if not isinstance(model, Model):
+        raise InputError(f"model: {type(model).__name__}; give what fit or load returns")
     names = model.grid.parameters
     known = []
     for theta, events in _pairs(samples):
-        truth = np.atleast_1d(np.asarray(theta, float))
+        truth = np.atleast_1d(as_numbers(theta, "samples: a true value"))
         if truth.shape != (len(names),):
             raise InputError(
                 f"samples: a true value {truth.tolist()}; give {', '.join(names)} of each sample"
@@ -57,7 +59,13 @@ def _pairs(samples: Samples) -> Iterable[tuple[Any, Any]]:
     """Pairs of the true theta and the events."""
     if isinstance(samples, Templates):
         return _templates_apart(samples)
-    return samples.items() if isinstance(samples, Mapping) else samples
+    pairs = samples.items() if isinstance(samples, Mapping) else samples
+    try:
+        return [(theta, events) for theta, events in pairs]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"samples: {type(samples).__name__}; give Templates, or pairs of true theta and events"
+        ) from None
 
 
 def _templates_apart(templates: Templates) -> Iterable[tuple[Array, Sample]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gridless.likelihood.typeset import label_html, symbol_of, unit_of
+from gridless.likelihood.labels import label_html, symbol_of, unit_of
 
 
 @pytest.mark.parametrize(

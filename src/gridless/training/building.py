@@ -1,0 +1,85 @@
+"""The network of a fit, with its first weights drawn."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gridless import distributed
+from gridless.density.basis import Basis
+from gridless.density.exp_polynomial import ExpPolynomial
+from gridless.density.network import Network, make_conditioner, outputs_needed
+from gridless.errors import InputError
+from gridless.model.record import FitOptions
+from gridless.registry import BASES
+from gridless.templates.arrays import Array
+from gridless.templates.grid import Grid
+from gridless.templates.templates import Templates
+from gridless.training.objectives import Objective
+from gridless.training.sizes import Size
+
+
+def make_network(
+    templates: Templates,
+    weights: Array,
+    options: FitOptions,
+    objective: Objective,
+    size: Size,
+    generator: torch.Generator,
+) -> Network:
+    """The network that the options ask for, of that size where they leave it open."""
+    basis = _basis(options.basis, size, templates)
+    inputs = templates.x.shape[1]
+    chosen, settings = options.network, {}
+    if chosen is None:
+        chosen = "perceptron"
+        settings = {"hidden": size.hidden, "activation": options.activation}
+    outputs = outputs_needed(basis, options.components)
+    conditioner = make_conditioner(chosen, inputs, outputs, size.members, settings, generator)
+    t = log_share = None
+    if objective.normalises_over_templates:
+        t = torch.as_tensor(templates.grid.unit, dtype=torch.float32)
+        log_share = _log_share(templates, weights)
+    network = Network(conditioner, basis, options.components, inputs, t, log_share)
+    network.initialise(generator)
+    return network
+
+
+def _basis(basis: str | Basis | None, size: Size, templates: Templates) -> Basis:
+    """The basis that was asked for, suited to the grid."""
+    grid: Grid = templates.grid
+    parameters = len(grid.parameters)
+    if basis is None:
+        return ExpPolynomial.suited(size.degree, grid)
+    if isinstance(basis, str):
+        found: Basis = BASES.find(basis).for_templates(grid, _effective(templates.mean_weights()))
+        return found
+    if basis.parameters != parameters:
+        raise InputError(
+            f"basis: one of {basis.parameters} parameter(s) for templates of {parameters}; "
+            f"make it with parameters={parameters}, or give its name"
+        )
+    return basis
+
+
+def _effective(weights: Array) -> float:
+    """(sum w)^2 / sum w^2, over all ranks."""
+    first, second = distributed.total(np.array([weights.sum(), (weights**2).sum()]))
+    return float(first**2 / second)
+
+
+def _log_share(templates: Templates, weights: Array) -> Tensor:
+    """The logs of the templates' shares in all events."""
+    sums = np.bincount(templates.template, weights, minlength=len(templates.grid))
+    total = distributed.total(torch.as_tensor(sums))
+    return torch.log(total / total.sum()).float()
+
+
+def check_size(network: Network, events: int, folds: int) -> None:
+    """Each parameter needs at least an event to train on."""
+    size = sum(p[0].numel() for p in network.parameters())
+    seen = events * (folds - 1) // folds
+    if seen < size:
+        raise InputError(
+            f"x: {seen:,} events to train on for a network of {size:,} parameters; "
+            "give more events, or fewer hidden units"
+        )

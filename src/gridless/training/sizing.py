@@ -1,0 +1,131 @@
+"""How large a network should be: what held-out events gain from more of it.
+
+Sizes are tried from simple to complex on some of the events. A larger one is taken if the
+held-out events gain more by it than noise gives, and more than a share of what they have: with a
+calibrated likelihood a poorer network costs precision only, in the proportion of what it misses.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from gridless import distributed
+from gridless.model.record import FitOptions, TriedSize
+from gridless.parallel import progress_bar
+from gridless.templates.arrays import Array
+from gridless.templates.templates import Templates
+from gridless.training.building import make_network
+from gridless.training.events import split_events
+from gridless.training.newton import flatten
+from gridless.training.objectives import Objective
+from gridless.training.polish import MAX_NEWTON_PARAMETERS, NewtonRound, newton_steps
+from gridless.training.sizes import Size, given_size, ladder
+from gridless.training.stages import AdamStage
+from gridless.training.trainer import Schedule, Trainer
+
+TRIAL_EVENTS = 60_000  # events that a trial is made with, a quarter of them held out
+TRIAL_HELD_OUT = 0.25
+TRIAL_STEPS = 150  # of Adam
+TRIAL_EPOCHS = 6  # at the least
+TRIAL_NEWTON = NewtonRound(None, 10_000, 12)
+MIN_GAIN = 2.0  # units of log likelihood by which held-out events must gain: less is noise
+MIN_GAIN_SHARE = 0.01  # of what they have gained already: less is half a percent of the error
+# Units of log likelihood in all events for each parameter of a network, below which its fit to
+# their noise shows: then the means of the templates are taken over events that it has not seen.
+UNITS_PER_PARAMETER = 8.0
+FOLDS = 4  # members of an ensemble, each of which does not see its own part of the events
+
+
+def choose_size(
+    templates: Templates, weights: Array, options: FitOptions, objective: Objective
+) -> tuple[Size, tuple[TriedSize, ...]]:
+    """The size that was given or, if none was, that the events pay for; and what was tried.
+
+    Parameters
+    ----------
+    templates : Templates
+        The simulated events.
+    weights : array (events,)
+        Those of the objective.
+    options : FitOptions
+        Those of the fit. `ensemble` is honoured.
+    objective : Objective
+        What is minimised.
+
+    Returns
+    -------
+    tuple of Size and tuple of TriedSize
+    """
+    given = given_size(options)
+    if given is not None:
+        return given, ()
+    some, of_some = _some_events(templates, weights, options.seed)
+    tried: list[TriedSize] = []
+    sizes = ladder(len(templates.grid.parameters))
+    best, best_gain = sizes[0], -np.inf
+    units, parameters = 0.0, 1
+    with progress_bar("size", len(sizes)) as report:
+        for size in sizes:
+            gain, share, count = _trial(some, of_some, options, objective, size)
+            needed = MIN_GAIN + MIN_GAIN_SHARE * max(best_gain, 0.0) if tried else -np.inf
+            taken = bool(gain > best_gain + needed) if tried else True
+            tried.append(TriedSize(size.degree, size.hidden, count, gain))
+            report(f"{size}: gain {gain:.1f}")
+            if taken:
+                best, best_gain = size, gain
+                units, parameters = gain * _total(len(templates)) / share, count
+            elif len(tried) > 2:
+                break
+    members = options.ensemble
+    if members is None:
+        members = FOLDS if units < UNITS_PER_PARAMETER * parameters else 1
+    chosen = [replace(t, chosen=(t.degree, t.hidden) == (best.degree, best.hidden)) for t in tried]
+    return replace(best, members=members), tuple(chosen)
+
+
+def _some_events(templates: Templates, weights: Array, seed: int) -> tuple[Templates, Array]:
+    """As many events of each template as a trial needs, at random, with their weights."""
+    share = TRIAL_EVENTS / _total(len(templates))
+    if share >= 1:
+        return templates, weights
+    random = np.random.default_rng(seed)
+    order = random.permutation(len(templates))
+    order = order[np.argsort(templates.template[order], kind="stable")]
+    # Every n-th of the events in the order of their templates: each has its share.
+    rows = order[(np.arange(int(share * len(order))) / share).astype(np.int64)]
+    return templates.subset(rows), weights[rows]
+
+
+def _trial(
+    templates: Templates,
+    weights: Array,
+    options: FitOptions,
+    objective: Objective,
+    size: Size,
+) -> tuple[float, int, int]:
+    """A short training: the gain of the held-out events, their number, and the parameters."""
+    generator = torch.Generator().manual_seed(options.seed)
+    network = make_network(templates, weights, options, objective, size, generator)
+    # The same events are held out of every size.
+    order = torch.Generator().manual_seed(options.seed)
+    split = split_events(templates, weights, network, TRIAL_HELD_OUT, order)
+    term = objective.term(templates.grid, split.training, 1)
+    trainer = Trainer(
+        network, split.training, split.held_out, objective, term, options.ridge, generator
+    ).without_term()
+    total = distributed.least(len(split.training)) * distributed.size()
+    batch = max(1, min(total, max(total * TRIAL_EPOCHS // TRIAL_STEPS, 256)))
+    epochs = max(TRIAL_EPOCHS, TRIAL_STEPS * batch // total)
+    AdamStage(trainer, Schedule(epochs, batch, options.rate), 1).run([], lambda _: None)
+    count = flatten(network.parameters()).shape[1]
+    if count <= MAX_NEWTON_PARAMETERS:
+        newton_steps(trainer, trainer.events, TRIAL_NEWTON)
+    held_out = split.held_out
+    gain = float(-(trainer.mean_cost(held_out) * held_out.effective).sum())
+    return gain, round(_total(len(held_out))), int(count)
+
+
+def _total(events: int) -> float:
+    """The number of events of all ranks."""
+    return float(distributed.total(np.array([float(events)]))[0])
