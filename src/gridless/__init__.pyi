@@ -31,6 +31,7 @@ from .measurement.estimate import MeasurementEstimate as MeasurementEstimate
 from .measurement.inputs import Background as Background
 from .measurement.inputs import Systematic as Systematic
 from .measurement.likelihood import MeasurementLikelihood as MeasurementLikelihood
+from .measurement.pyhf import pyhf_cost as pyhf_cost
 from .model.file import load as load
 from .model.model import Model as Model
 from .model.onnx import write_onnx as write_onnx

@@ -27,8 +27,8 @@ from gridless.templates.templates import Templates
 BINS = 10  # of equal content, per observable
 NOTHING = 1e-12  # square of a change of shares that is rounding
 P_NOISE = 0.05  # p-value of no change above which a variation cannot be told from noise
-SAME_SIGN = 0.5  # cosine of the angle between the changes up and down
-SIGNIFICANT = 3.0  # times its noise: a change of one bin that counts for its direction
+SAME_SIGN = 0.7  # cosine of the angle between the changes up and down
+SIGNIFICANT = 2.0  # mean square of a change in units of its noise, whose direction can be told
 MAX_COST = 0.5  # noise of a variation in units of that of the templates
 MOST_EVENTS = 50_000  # of a sample that are looked at, at one value of theta
 
@@ -81,7 +81,8 @@ def _findings(
     sample: ProcessSamples, varied: Varied, edges: Sequence[Array], name: str
 ) -> list[Finding]:
     """All findings on one variation of one process."""
-    changes, covariances, cosines, costs = [], [], [], []
+    changes, covariances, costs = [], [], []
+    ends: list[list[tuple[Array, Array]]] = []
     for point, template in enumerate(varied.template):
         sides = [_shares(side, point, edges) for side in varied.sides]
         nominal = None if template < 0 else _shares(sample.nominal, int(template), edges)
@@ -96,13 +97,13 @@ def _findings(
         if nominal is not None:
             costs.append(np.sqrt(np.trace(covariance) / np.trace(nominal.mean_covariance)))
             if len(sides) == 2:
-                cosines.append(_cosine(sides, nominal))
+                ends.append([combined([(1.0, side), (-1.0, nominal)]) for side in sides])
     change, covariance = np.mean(changes, axis=0), np.sum(covariances, axis=0) / len(changes) ** 2
     size = float(np.sqrt(change @ change))
     chi2, dof = _chi2(change, covariance)
     p_value = float(chdtrc(dof, chi2)) if dof else 0.0
     nothing = size**2 < NOTHING
-    cosine = float(np.mean(cosines)) if cosines else -1.0
+    cosine = _cosine(ends)
     cost = float(np.mean(costs)) if costs else np.nan
     return [
         Finding(
@@ -155,15 +156,26 @@ def _shares(events: Events, point: int, edges: Sequence[Array]) -> Mean:
     return sample_mean(np.hstack(columns), events.weights[own], key, key % FOLDS, "a variation")
 
 
-def _cosine(sides: list[Mean], nominal: Mean) -> float:
-    """The cosine between the changes up and down, those within their noise left out."""
-    both = [combined([(1.0, side), (-1.0, nominal)]) for side in sides]
-    changes = []
-    for change, covariance in both:
-        noise = np.sqrt(np.diag(covariance).clip(min=0))
-        changes.append(np.where(np.abs(change) > SIGNIFICANT * noise, change, 0.0))
-    size = np.sqrt((changes[0] @ changes[0]) * (changes[1] @ changes[1]))
-    return float(changes[0] @ changes[1] / size) if size > 0 else -1.0
+def _cosine(ends: list[list[tuple[Array, Array]]]) -> float:
+    """The cosine between the mean changes up and down in units of their noise; -1 within the noise.
+
+    Parameters
+    ----------
+    ends : list of [(change, covariance) of up, of down]
+        At every value of theta.
+    """
+    if not ends:
+        return -1.0
+    found = []
+    for side in range(2):
+        change = np.mean([point[side][0] for point in ends], axis=0)
+        variance = np.sum([np.diag(point[side][1]) for point in ends], axis=0) / len(ends) ** 2
+        known = variance > 0
+        found.append(np.where(known, change / np.sqrt(np.where(known, variance, 1.0)), 0.0))
+    if min(float(np.mean(one**2)) for one in found) < SIGNIFICANT:
+        return -1.0
+    size = np.sqrt((found[0] @ found[0]) * (found[1] @ found[1]))
+    return float(found[0] @ found[1] / size)
 
 
 def _chi2(change: Array, covariance: Array) -> tuple[float, int]:
