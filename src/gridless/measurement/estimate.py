@@ -62,7 +62,7 @@ class NuisanceEstimate:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MeasurementEstimate(Estimate):
     """The most likely parameters of a measurement with systematics and backgrounds.
 
