@@ -166,3 +166,48 @@ def test_the_audit_has_systematics_and_backgrounds(folder):
     assert found["tilt: vanishing"]["met"]
     assert "flat, shift: noise" in found
     assert "2 systematics, 1 backgrounds" in content["title"]
+
+
+def test_measure_prints_the_total_and_a_budget(folder, model):
+    text = run("measure", model, folder / "data.npz")
+    first, *_ = text.splitlines()
+    assert re.match(r"theta = 0\.\d+ \+- 0\.\d+$", first), text
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines()[2:]}
+    assert {"stat", "simulation", "shift", "tilt", "flat", "total"} <= set(rows)
+    assert rows["total"][0] == first.split()[-1]
+    content = json.loads(run("measure", model, folder / "data.npz", "--json"))
+    budget, impacts = content["budget"]["theta"], content["impacts"]["theta"]
+    total = content["parameters"]["theta"]["error"]
+    assert np.hypot.reduce(list(budget.values())) == pytest.approx(total)
+    assert {name: abs(value) for name, value in impacts.items()} == pytest.approx(
+        {name: budget[name] for name in ("shift", "tilt", "flat")}
+    )
+    assert set(content["pulls"]) == {"shift", "tilt", "flat"}
+
+
+def test_nuisance_parameters_are_fixed_and_constrained_by_flags(folder, model):
+    flags = ("--fix", "shift", "1", "--constrain", "tilt", "0", "0.1")
+    content = json.loads(run("measure", model, folder / "data.npz", *flags, "--json"))
+    assert "shift" not in content["nuisances"]
+    assert content["nuisances"]["tilt"]["error"] < 0.11
+    run("measure", model, folder / "data.npz", "--fix", "sift", "1", code=2)
+
+
+def test_closure_on_varied_samples_pulls_the_nuisance_back(folder, model):
+    samples = folder / "shifted_{theta}.npz"
+    content = json.loads(run("closure", model, samples, "--signal", "--json"))
+    (found,) = content["nuisances"]
+    assert set(found) == {"shift", "tilt"}
+    assert abs(found["shift"]["value"] - 1) < 3 * found["shift"]["error"]
+    assert abs(content["pull"][0]) < 3
+    assert re.search(
+        r"shift = \+[01]\.\d\d \+- 0\.\d\d", run("closure", model, samples, "--signal")
+    )
+
+
+def test_a_notebook_shows_budget_and_nuisance_parameters(folder, model):
+    estimate = gl.read_likelihood(gl.load(model), folder / "data.npz").maximum()
+    text = estimate._repr_html_()
+    assert text.count("<table>") == 2
+    assert "impact on theta" in text
+    assert estimate["theta"].label == r"$\theta$ [GeV]"

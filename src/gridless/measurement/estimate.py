@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from types import MappingProxyType
 from typing import Any
 
 from gridless.errors import InputError
+from gridless.likelihood import printing
 from gridless.likelihood.estimate import Estimate, ParameterEstimate, correlation, read_only
+from gridless.measurement import tables
 from gridless.templates.arrays import Array
 
 
@@ -149,9 +152,12 @@ class MeasurementEstimate(Estimate):
         -------
         dict
             As that of an estimate without systematics, and `nuisances` (by name: value, error,
-            pull, impacts), `names` with `full_correlation`, `chi2` and `dof`.
+            pull, impacts), `impacts` (by parameter), `pulls`, `names` with `full_correlation`,
+            `chi2` and `dof`.
         """
         return super().to_dict() | {
+            "impacts": self.impacts,
+            "pulls": {name: list(pull) for name, pull in self.pulls.items()},
             "nuisances": {one.name: one.to_dict() for one in self.nuisances},
             "names": list(self.names),
             "full_correlation": [
@@ -160,3 +166,19 @@ class MeasurementEstimate(Estimate):
             "chi2": self.chi2,
             "dof": self.dof,
         }
+
+    def __str__(self) -> str:
+        found = [f"{one.total()}" for one in self.results]
+        found += [f"  {self._summary()}", *tables.lines(self)]
+        return "\n".join([*found, *printing.warning_lines(self.warnings)])
+
+    __repr__ = __str__
+
+    def html(self) -> str:
+        """The estimate with budget, nuisance parameters and warnings, to stand inside other
+        HTML."""
+        values = "".join(f"<p>{escape(one.total())}</p>" for one in self.results)
+        return (
+            f"{values}{tables.html(self)}<p>{escape(self._summary())}</p>"
+            f"{printing.warning_list(self.warnings)}"
+        )

@@ -81,6 +81,7 @@ def _parameter(likelihood: "MeasurementLikelihood", place: int, profile: bool) -
         bounds=(low, high),
         at_bound=pinned,
         stat_cut=(cut_left, cut_right),
+        label=likelihood.grid.labels.get(likelihood.joint.names[place], ""),
     )
 
 
