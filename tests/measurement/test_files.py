@@ -174,7 +174,7 @@ def test_measure_prints_the_total_and_a_budget(folder, model):
     assert re.match(r"theta = 0\.\d+ \+- 0\.\d+$", first), text
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines()[2:]}
     assert {"stat", "simulation", "shift", "tilt", "flat", "total"} <= set(rows)
-    assert rows["total"][0] == first.split()[-1]
+    assert float(rows["total"][0]) == pytest.approx(float(first.split()[-1]), rel=0.05)
     content = json.loads(run("measure", model, folder / "data.npz", "--json"))
     budget, impacts = content["budget"]["theta"], content["impacts"]["theta"]
     total = content["parameters"]["theta"]["error"]
@@ -211,3 +211,11 @@ def test_a_notebook_shows_budget_and_nuisance_parameters(folder, model):
     assert text.count("<table>") == 2
     assert "impact on theta" in text
     assert estimate["theta"].label == r"$\theta$ [GeV]"
+
+
+def test_the_report_has_a_section_on_nuisance_parameters(folder, model):
+    page = folder / "report.html"
+    run("report", model, folder / "data.npz", "-o", page)
+    text = page.read_text()
+    assert 'id="nuisances"' in text
+    assert "impact on theta" in text

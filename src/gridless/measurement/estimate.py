@@ -11,6 +11,12 @@ from gridless.errors import InputError
 from gridless.likelihood import printing
 from gridless.likelihood.estimate import Estimate, ParameterEstimate, correlation, read_only
 from gridless.measurement import tables
+from gridless.measurement.cabinetry import (
+    FitResults,
+    RankingResults,
+    fit_results,
+    ranking_results,
+)
 from gridless.templates.arrays import Array
 
 
@@ -144,6 +150,36 @@ class MeasurementEstimate(Estimate):
     def full_correlation(self) -> Array:
         """The correlations of all `names`."""
         return correlation(self.full_covariance)
+
+    def to_cabinetry(self, parameter: str | None = None) -> tuple[FitResults, RankingResults]:
+        """The tuples that cabinetry's plots of pulls, correlations and ranking take.
+
+        Parameters
+        ----------
+        parameter : str, optional
+            Whose impacts are ranked, where there are several of interest.
+
+        Returns
+        -------
+        FitResults, RankingResults
+            With the fields of those in `cabinetry.fit`.
+
+        Examples
+        --------
+        >>> from gridless.examples import Nuisances
+        >>> example = Nuisances()
+        >>> model = example.fit(events=500, seed=1)
+        >>> estimate = model.likelihood(example.sample(0.4, 2_000, seed=2)).maximum()
+        >>> fit, ranking = estimate.to_cabinetry()
+        >>> fit.labels[:2], len(ranking.labels)
+        (['theta', 'jes'], 9)
+        """
+        name = self.only("to_cabinetry").name if parameter is None else parameter
+        if name not in self.parameters:
+            raise InputError(
+                f"parameter: {name!r} is not of interest; there is {', '.join(self.parameters)}"
+            )
+        return fit_results(self), ranking_results(self, name)
 
     def to_dict(self) -> dict[str, Any]:
         """The estimate for machines, in what JSON can hold: what `--json` prints.

@@ -1,13 +1,17 @@
 """Budget and nuisance parameters of a measurement as tables, in a terminal and in a notebook."""
 
+import math
 from html import escape
 from typing import TYPE_CHECKING
 
 from gridless.likelihood import printing
 
 if TYPE_CHECKING:
-    from gridless.measurement.estimate import MeasurementEstimate, NuisanceEstimate
+    from gridless.measurement.estimate import MeasurementEstimate
 
+SIGNIFICANT = 3  # digits of the total error that its parts are given with
+SMALLEST_PLAIN = 1e-4  # errors that are read easily without a power of ten
+LARGEST_PLAIN = 1e7
 TOTAL = "total"  # the last row of a budget
 
 
@@ -17,7 +21,7 @@ def budget_rows(estimate: "MeasurementEstimate") -> list[list[str]]:
     columns = []
     for one in estimate.results:
         parts = [one.budget.get(source, 0.0) for source in sources]
-        columns.append(printing.rounded(one.value, one.error, one.error, *parts, one.error)[3:])
+        columns.append([digits(part, one.error) for part in (*parts, one.error)])
     return [list(row) for row in zip([*sources, TOTAL], *columns, strict=True)]
 
 
@@ -26,8 +30,7 @@ def nuisance_rows(estimate: "MeasurementEstimate") -> list[list[str]]:
     rows = []
     for one in estimate.nuisances:
         impacts = [
-            f"{'-' if one.impacts[name] < 0 else '+'}{_rounded(estimate, name, one)}"
-            for name in estimate.parameters
+            digits(one.impacts[name], estimate[name].error, "+") for name in estimate.parameters
         ]
         free = "free" if one.constraint is None else f"{one.constraint:g}"
         rows.append([one.name, f"{one.value:+.2f}", f"{one.error:.2f}", free, *impacts])
@@ -80,7 +83,15 @@ def aligned(head: list[str], rows: list[list[str]]) -> list[str]:
     ]  # fmt: skip
 
 
-def _rounded(estimate: "MeasurementEstimate", name: str, one: "NuisanceEstimate") -> str:
-    """The size of an impact with the digits of the total error."""
-    error = estimate[name].error
-    return printing.rounded(0.0, error, error, abs(one.impacts[name]))[3]
+def digits(part: float, total: float, sign: str = "") -> str:
+    """A part of an error with three digits of the total, so that small parts show.
+
+    Examples
+    --------
+    >>> digits(0.0712, 0.312), digits(-0.0712, 0.312, "+"), digits(7.1e-7, 3.12e-6)
+    ('0.071', '-0.071', '7.1e-07')
+    """
+    if not SMALLEST_PLAIN <= total < LARGEST_PLAIN:
+        return f"{part:{sign}.2g}"
+    places = max(0, SIGNIFICANT - 1 - math.floor(math.log10(total)))
+    return f"{part:{sign}.{places}f}"
