@@ -2,9 +2,9 @@
 
 python -m benchmarks.measurement [exact|mass|many ...] [--events 100000] [--toys 40] [--seeds 3]
 
-exact: eight systematics and a background, beside the exact profiled likelihood, with variations made of
-the same events, of weights and of independent events. mass: a top mass with an in-situ jet energy scale,
-whose unbinned bound is known. many: the time of a fit with up to fifty nuisance parameters.
+exact: eight systematics and a background, beside the exact profiled likelihood, with variations
+made of the same events, of weights and of independent events. mass: a top mass with an in-situ jet
+energy scale, whose unbinned bound is known. many: the time of a fit with fifty nuisance parameters.
 """
 
 import argparse

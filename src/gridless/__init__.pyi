@@ -26,10 +26,12 @@ from .likelihood.export import write_curve as write_curve
 from .likelihood.groups import Groups as Groups
 from .likelihood.likelihood import Likelihood as Likelihood
 from .likelihood.warnings import EstimateWarning as EstimateWarning
+from .measurement.audit import audit_systematics as audit_systematics
 from .measurement.estimate import MeasurementEstimate as MeasurementEstimate
 from .measurement.inputs import Background as Background
 from .measurement.inputs import Systematic as Systematic
 from .measurement.likelihood import MeasurementLikelihood as MeasurementLikelihood
+from .measurement.pyhf import pyhf_cost as pyhf_cost
 from .model.file import load as load
 from .model.model import Model as Model
 from .model.onnx import write_onnx as write_onnx
@@ -43,6 +45,9 @@ from .report.data_figures import draw_data as draw_data
 from .report.figures import draw_closure as draw_closure
 from .report.figures import draw_contours as draw_contours
 from .report.figures import draw_likelihood as draw_likelihood
+from .report.measurement_figures import draw_correlations as draw_correlations
+from .report.measurement_figures import draw_impacts as draw_impacts
+from .report.measurement_figures import draw_pulls as draw_pulls
 from .report.model_figures import draw_distributions as draw_distributions
 from .report.model_figures import draw_history as draw_history
 from .report.model_figures import draw_prior as draw_prior

@@ -133,8 +133,9 @@ class Likelihood(Displayed, Derived):
         return Likelihood([replace(self.channels[0], name=channel)], self.constraints)
 
     def with_offered(self, events: int) -> "Likelihood":
-        """The same with the number of events before the selection; of one channel."""
-        return Likelihood([replace(self.channels[0], offered=events)], self.constraints)
+        """The same with the number of events before the selection."""
+        channels = [replace(channel, offered=events) for channel in self.channels]
+        return Likelihood(channels, self.constraints)
 
     def scan(self, theta: Any) -> Array:
         """The likelihood at points, less its minimum.

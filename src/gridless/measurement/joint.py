@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from gridless.errors import InputError
 from gridless.likelihood.channel import Channel, Constraint
 from gridless.likelihood.estimate import STAT
 from gridless.likelihood.intervals import chi2_quantile
@@ -21,6 +22,7 @@ from gridless.templates.grid import Grid
 STARTS = {1: 25, 2: 7, 3: 5}  # values of each parameter of interest that the search begins with
 REFERENCES = 3  # estimates at which the covariance of the summaries is taken, one after the other
 EDGE = 1e-9  # of the range: closer to a bound than this is on it
+ROUNDING = 1e-6  # units of log likelihood
 FARTHEST = 40.0  # errors from the minimum that the end of an interval is looked for
 
 
@@ -220,13 +222,17 @@ class Joint:
             return value - self.floor - rise * stretch
 
         below, above = 0.0, min(np.sqrt(2 * rise), most)
-        while excess(above) < 0:
+        while (found := excess(above)) < 0:
+            if abs(found) < ROUNDING:
+                break
             if above >= most:
                 return most, True
             below, above = above, min(1.3 * above, most)
             if above > FARTHEST:
                 return min(above, most), above >= most
-        return float(brentq(excess, below, above, xtol=1e-4)), False
+        if abs(found) < ROUNDING:
+            return float(above), False
+        return float(brentq(excess, below, above, xtol=1e-3)), False
 
     def _stretch(self, axes: list[int], step: Array) -> float:
         """The curvature of the profile along a step of one standard deviation; 1 by right."""
@@ -247,3 +253,33 @@ class Joint:
         if free.any():
             p = minimise(self.slopes, p, self.low, self.high, free)
         return self.slopes(p)[0], p
+
+    def contour(self, axes: list[int], level: float, points: int) -> Array:
+        """A closed curve (points + 1, 2) around the values of two parameters allowed at a level."""
+        shape = self.covariance[np.ix_(axes, axes)]
+        if not np.isfinite(shape).all():
+            raise InputError("contour: the likelihood has no minimum inside the bounds")
+        root = np.linalg.cholesky(shape)
+        rise = 0.5 * chi2_quantile(level, 2)
+        found = []
+        for angle in np.linspace(0, 2 * np.pi, points, endpoint=False):
+            step = root @ [np.cos(angle), np.sin(angle)]
+            found.append(self.best[axes] + self.reach(axes, step, rise)[0] * step)
+        return np.array([*found, found[0]]).clip(self.low[axes], self.high[axes])
+
+
+def common_nuisances(parts: Sequence[SummaryChannel], grid: Grid) -> tuple[Nuisance, ...]:
+    """The nuisance parameters of all channels, each once."""
+    found: dict[str, Nuisance] = {}
+    for part in parts:
+        for one in part.measurement.nuisances:
+            if one.name in grid.parameters:
+                raise InputError(
+                    f"{one.name} is a parameter of one model and a systematic of another"
+                )
+            if found.setdefault(one.name, one).constraint != one.constraint:
+                raise InputError(
+                    f"{one.name} has a constraint of {found[one.name].constraint} and of "
+                    f"{one.constraint} in different models; give it the same in both, or two names"
+                )
+    return tuple(found.values())

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gridless.errors import InputError
+from gridless.likelihood import chebyshev
 from gridless.likelihood.belt import WILKS, Belt
 from gridless.likelihood.channel import (
     Channel,
@@ -17,21 +18,23 @@ from gridless.likelihood.channel import (
     make_constraint,
     merge_channels,
 )
-from gridless.likelihood.intervals import LEVEL, check_level, chi2_quantile
+from gridless.likelihood.curve import Curve
+from gridless.likelihood.intervals import LEVEL, check_level
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.minuit import MinuitCost
 from gridless.measurement.estimate import MeasurementEstimate
 from gridless.measurement.estimating import make_estimate
-from gridless.measurement.joint import Joint
-from gridless.measurement.measurement import Nuisance
+from gridless.measurement.joint import Joint, common_nuisances
 from gridless.measurement.term import SummaryChannel
 from gridless.templates.arrays import Array
-from gridless.templates.grid import Grid
 
 STARTS = {1: 25, 2: 7, 3: 5}  # values of each parameter of interest that the search begins with
 REFERENCES = 3  # estimates at which the covariance of the summaries is taken, one after the other
 FAR = 1e6  # errors: as good as no bound for iminuit
 FARTHEST = 40.0  # errors from the minimum that the end of an interval is looked for
+
+# Chebyshev points of each parameter of interest for the profile as a curve.
+CURVE_POINTS = {1: 33, 2: 13, 3: 7}
 
 
 class MeasurementLikelihood(Likelihood):
@@ -88,7 +91,7 @@ class MeasurementLikelihood(Likelihood):
         self.constraints = tuple(constraints)
         self.held = dict(held or {})
         self.grid = common_grid(self.channels)
-        self.nuisances = _nuisances(self.parts, self.grid)
+        self.nuisances = common_nuisances(self.parts, self.grid)
         self.joint = Joint(
             self.parts, self.plain, self.grid, self.nuisances, self.constraints, self.held
         )
@@ -167,9 +170,11 @@ class MeasurementLikelihood(Likelihood):
         return self._with(parts=[replace(only, base=replace(only.base, name=channel))])
 
     def with_offered(self, events: int) -> "MeasurementLikelihood":
-        """The same with the number of events before the selection; of one channel."""
-        only = self.parts[0]
-        return self._with(parts=[replace(only, base=replace(only.base, offered=events))])
+        """The same with the number of events before the selection."""
+        return self._with(
+            parts=[replace(one, base=replace(one.base, offered=events)) for one in self.parts],
+            plain=[replace(one, offered=events) for one in self.plain],
+        )
 
     def fix(self, **values: float) -> "MeasurementLikelihood":
         """The likelihood of the other parameters with the named ones held at these values.
@@ -286,10 +291,7 @@ class MeasurementLikelihood(Likelihood):
                 f"method: {method!r} is for likelihoods without systematics and backgrounds; "
                 "leave it out, or fit without them"
             )
-        if parameter is None and len(self.interest) > 1:
-            names = " or ".join(repr(name) for name in self.interest)
-            raise InputError(f"interval: several parameters; say which: parameter={names}")
-        place = self._place(parameter or self.interest[0])
+        place = self.axis(parameter)
         if stat:
             best = zip(self.joint.names, self.joint.best.tolist(), strict=True)
             held = {name: value for name, value in best if name in self._nuisance_names}
@@ -317,17 +319,49 @@ class MeasurementLikelihood(Likelihood):
         axes = [self._place(first), self._place(second)]
         if axes[0] == axes[1]:
             raise InputError(f"contour: {first} twice; give two parameters")
-        shape = self.joint.covariance[np.ix_(axes, axes)]
-        if not np.isfinite(shape).all():
-            raise InputError("contour: the likelihood has no minimum inside the bounds")
-        root = np.linalg.cholesky(shape)
-        rise = 0.5 * chi2_quantile(check_level(level), 2)
-        found = []
-        for angle in np.linspace(0, 2 * np.pi, points, endpoint=False):
-            step = root @ [np.cos(angle), np.sin(angle)]
-            reach = self.joint.reach(axes, step, rise)[0]
-            found.append(self.joint.best[axes] + reach * step)
-        return np.array([*found, found[0]]).clip(self.joint.low[axes], self.joint.high[axes])
+        return self.joint.contour(axes, check_level(level), points)
+
+    def axis(self, parameter: str | None) -> int:
+        """The place of a parameter among all; of the only one of interest, without a name."""
+        if parameter is None and len(self.interest) > 1:
+            names = " or ".join(repr(name) for name in self.interest)
+            raise InputError(f"several parameters; say which: parameter={names}")
+        return self._place(parameter or self.interest[0])
+
+    def belt(self, *_: Any, **__: Any) -> Belt:
+        """There are no belts of pseudo-experiments with systematics: an InputError."""
+        raise InputError("belt: the likelihood has systematics; take interval(level)")
+
+    def channel_alone(self, number: int) -> "MeasurementLikelihood":
+        """The likelihood of one channel, with the constraints of its parameters."""
+        count = len(self.parts)
+        if number < count:
+            alone = MeasurementLikelihood([self.parts[number]])
+        else:
+            alone = MeasurementLikelihood([], [self.plain[number - count]])
+        names = alone.joint.names
+        return alone._with(
+            constraints=[one for one in self.constraints if one.parameter in names],
+            held={name: value for name, value in self.held.items() if name in names},
+        )
+
+    @cached_property
+    def curve(self) -> Curve:
+        """The profile over all nuisance parameters, on the unit box of the parameters of
+        interest."""
+        count = len(self.grid.parameters)
+        if len(self.interest) < count:
+            raise InputError("curve: a parameter of interest is held; take profile(...)")
+        sizes = (CURVE_POINTS[count],) * count
+        points = self.grid.from_unit(chebyshev.box_points(sizes))
+        values = [self.joint.profiled(dict(enumerate(point.tolist())))[0] for point in points]
+        series = chebyshev.coefficients(np.array(values).reshape(sizes))
+        return Curve(count, ((tuple(range(count)), series),))
+
+    @cached_property
+    def unit_best(self) -> Array:
+        """The minimum in units of the range of the parameters of interest."""
+        return self.grid.to_unit(self.joint.best[: len(self.grid.parameters)])
 
     @cached_property
     def _estimate(self) -> MeasurementEstimate:
@@ -357,20 +391,3 @@ class MeasurementLikelihood(Likelihood):
             "held": self.held,
         }  # fmt: skip
         return MeasurementLikelihood(**{**fields, **changes})
-
-
-def _nuisances(parts: Sequence[SummaryChannel], grid: Grid) -> tuple[Nuisance, ...]:
-    """The nuisance parameters of all channels, each once."""
-    found: dict[str, Nuisance] = {}
-    for part in parts:
-        for one in part.measurement.nuisances:
-            if one.name in grid.parameters:
-                raise InputError(
-                    f"{one.name} is a parameter of one model and a systematic of another"
-                )
-            if found.setdefault(one.name, one).constraint != one.constraint:
-                raise InputError(
-                    f"{one.name} has a constraint of {found[one.name].constraint} and of "
-                    f"{one.constraint} in different models; give it the same in both, or two names"
-                )
-    return tuple(found.values())

@@ -9,7 +9,7 @@ from gridless.templates.arrays import Array
 
 Slopes = Callable[[Array], tuple[float, Array, Array]]
 MOST_STEPS = 100
-SMALL_GAIN = 1e-10  # units of log likelihood that a step promises: nothing is left to gain
+SMALL_GAIN = 1e-8  # units of log likelihood that a step promises: nothing is left to gain
 LARGEST_DAMPING = 1e8  # relative to the second derivatives
 
 

@@ -17,6 +17,7 @@ DEGREE = {1: 3, 2: 2, 3: 1}  # of the polynomial, by the number of parameters
 # Widths s of the prior in units of the spread of one event, and rates r at which it falls off.
 WIDTHS = (0.0, *np.geomspace(1e-4, 3.0, 14))
 RATES = (0.1, 0.3, 0.6)
+FREE = 1e12  # variance of the prior of a free term
 LEAST_VARIANCE = 1e-12  # of a difference, in squares of the spread of one event: rounding
 
 
@@ -97,9 +98,11 @@ def fit_shift(t: Array, differences: Array, covariance: Array, free_constant: bo
         prior = np.where(used & ~free, (width * rate**degree) ** 2, 0.0)
         scores.append(_likelihood(phi[:, free], phi * np.sqrt(prior), differences.T, variances))
         squares.append(prior)
-    weight = np.exp(np.array(scores) - np.max(scores, axis=0))  # (table, d)
-    prior = np.einsum("wd,wm->dm", weight, np.array(squares)) / weight.sum(axis=0)[:, None]
-    prior[:, free] = 1e12  # a free term
+    # All components together: one of them alone can hardly tell a width.
+    together = np.sum(scores, axis=1)
+    weight = np.exp(together - together.max())
+    prior = np.tile(weight @ np.array(squares) / weight.sum(), (len(variances), 1))
+    prior[:, free] = FREE
     inverse = np.einsum("jm,dj,jn->dmn", phi, 1 / variances, phi)
     # (A + P^-1)^-1 = P^1/2 (1 + P^1/2 A P^1/2)^-1 P^1/2, which takes widths of 0.
     root = np.sqrt(prior)

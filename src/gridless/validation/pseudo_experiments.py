@@ -20,7 +20,11 @@ from gridless.likelihood.curve import Curve
 from gridless.likelihood.intervals import LEVEL, chi2_quantile
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.minimum import lowest, minima_of_curves, second_slopes
+from gridless.measurement.likelihood import MeasurementLikelihood
+from gridless.measurement.measurement import Measurement
+from gridless.measurement.term import SummaryChannel, Sums
 from gridless.model.model import Model
+from gridless.model.summaries import event_features
 from gridless.templates.arrays import Array
 
 BATCH = 200  # pseudo-experiments drawn at once
@@ -61,6 +65,10 @@ class Draws:
 def estimates(model: Model, draws: Draws, numbers: range) -> tuple[Array, Array]:
     """Values (experiments, parameters) and intervals (experiments, parameters, 2) of the
     pseudo-experiments of those numbers."""
+    if model.measurement is not None:
+        every = [one.maximum() for one in _measured(model, model.measurement, draws, numbers)]
+        limits = np.array([[part.interval for part in one.results] for one in every])
+        return np.array([one.values for one in every]), limits
     # All at once: a step of the search takes no longer for ten thousand than for a hundred.
     curves = np.concatenate(list(_likelihoods(model, draws, numbers)))
     grid = model.grid
@@ -80,6 +88,10 @@ def estimates(model: Model, draws: Draws, numbers: range) -> tuple[Array, Array]
 @own_threads()
 def best_values(model: Model, draws: Draws, numbers: range) -> Array:
     """The same without the intervals, which take most of the time for several parameters."""
+    if model.measurement is not None:
+        count = len(model.grid.parameters)
+        every = _measured(model, model.measurement, draws, numbers)
+        return np.array([one.joint.best[:count] for one in every])
     curves = np.concatenate(list(_likelihoods(model, draws, numbers)))
     count = len(model.grid.parameters)
     if count == 1:
@@ -88,6 +100,27 @@ def best_values(model: Model, draws: Draws, numbers: range) -> Array:
         axes = tuple(range(count))
         best = np.array([lowest(Curve(count, ((axes, c),))) for c in curves])
     return model.grid.from_unit(best)
+
+
+def _measured(
+    model: Model, measurement: Measurement, draws: Draws, numbers: range
+) -> Iterator[MeasurementLikelihood]:
+    """Likelihoods of pseudo-experiments of a model with systematics or backgrounds."""
+    rows = [measurement.summaries(c, z) for _, c, z in event_features(model.network, draws.x)]
+    y = torch.as_tensor(np.concatenate(rows))
+    w = torch.ones(len(y), 1) if draws.weights is None else torch.as_tensor(draws.weights)[:, None]
+    vectors = torch.cat([w * y, w, w**2], dim=1).double()
+    size = measurement.size
+    flat = np.zeros((1,) * len(model.grid.parameters))
+    for sums, sizes in draw(vectors, draws, numbers):
+        for row, events in zip(sums.numpy(), sizes.tolist(), strict=True):
+            # Few events of each experiment are heavy: the covariance of one event will do.
+            made = Sums(
+                events, float(row[-2]), float(row[-1]), row[:size], row[:size],
+                np.zeros((size, size)), False,
+            )  # fmt: skip
+            base = Channel(flat, model.grid, events)
+            yield MeasurementLikelihood([SummaryChannel(measurement, made, base)])
 
 
 def _likelihoods(model: Model, draws: Draws, numbers: range) -> Iterator[Array]:

@@ -1,0 +1,155 @@
+"""Fits with systematics and a background, beside the exact profiled likelihood."""
+
+import pickle
+
+import numpy as np
+import pytest
+from iminuit.cost import NormalConstraint
+
+import gridless as gl
+from gridless.examples import Nuisances
+from gridless.measurement.archive import arrays_of, header_of, measurement_of
+from gridless.measurement.mixing import mixed
+
+EXAMPLE = Nuisances()
+X = EXAMPLE.sample(0.4, 4_000, seed=11)
+EXACT = EXAMPLE.exact(X)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return EXAMPLE.fit(3_000, seed=1, hidden=8, epochs=5)
+
+
+@pytest.fixture(scope="module")
+def estimate(model):
+    return model.likelihood(X).maximum()
+
+
+def test_value_error_and_impacts_are_near_the_exact_ones(estimate):
+    assert abs(estimate.value - EXACT.value) < EXACT.error
+    assert 0.85 < estimate.error / EXACT.error < 1.4
+    for name, right in zip(EXAMPLE.nuisances, EXACT.impacts, strict=True):
+        assert abs(abs(estimate.impacts["theta"][name]) - abs(right)) < 0.15 * EXACT.error
+
+
+def test_the_observed_events_constrain_what_they_can(estimate):
+    errors = np.sqrt(np.diag(EXACT.covariance))[1:]
+    for (name, (_, error)), right in zip(estimate.pulls.items(), errors, strict=True):
+        assert 0.85 < error / right < 1.6, name
+
+
+def test_the_budget_adds_up_and_names_every_source(estimate):
+    budget = estimate.budget["theta"]
+    assert list(budget) == ["stat", "simulation", "model", *EXAMPLE.nuisances]
+    assert np.sqrt(sum(v**2 for v in budget.values())) == pytest.approx(estimate.error)
+    assert estimate["theta"].systematic > 0
+    assert estimate.correlation.shape == (1, 1)
+    assert estimate.full_correlation.shape == (10, 10)
+    assert 0 <= estimate.p_value <= 1
+    content = estimate.to_dict()
+    assert content["nuisances"]["jes"]["impacts"] == {"theta": estimate.impacts["theta"]["jes"]}
+    again = pickle.loads(pickle.dumps(estimate))
+    assert again.pulls == estimate.pulls
+
+
+def test_parts_add_to_the_whole(model, estimate):
+    parts = model.likelihood(X[:1_500]) + model.likelihood(X[1_500:])
+    assert parts.maximum().value == pytest.approx(estimate.value, rel=1e-9)
+    assert parts.maximum().error == pytest.approx(estimate.error, rel=1e-9)
+    weighted = model.likelihood(X, weights=np.full(len(X), 2.0)).maximum()
+    assert weighted.error == pytest.approx(estimate.error, rel=0.1)
+
+
+def test_a_saved_model_is_the_same(model, estimate, tmp_path):
+    model.save(tmp_path / "model.safetensors")
+    again = gl.load(tmp_path / "model.safetensors")
+    assert again.identity == model.identity
+    assert again.likelihood(X).maximum().value == estimate.value
+    assert pickle.loads(pickle.dumps(model)).identity == model.identity
+
+
+@pytest.mark.parametrize("name", ["0.coefficients", "1.linear.0.response", "projection", "offsets"])
+def test_arrays_of_a_wrong_shape_are_refused(model, name):
+    arrays = arrays_of(model.measurement)
+    arrays[name] = arrays[name][..., :-1]
+    with pytest.raises((ValueError, KeyError)):
+        measurement_of(header_of(model.measurement), arrays, model.grid, 6)
+
+
+def test_a_cost_of_iminuit_adds(model):
+    likelihood = model.likelihood(X)
+    both = likelihood + NormalConstraint("theta", 0.4, 0.1)
+    assert both.ndata == np.inf
+    assert both(*likelihood.joint.best) >= likelihood(*likelihood.joint.best)
+
+
+def test_closure_and_coverage_know_the_nuisance_parameters(model):
+    pool = {0.4: EXAMPLE.sample(0.4, 20_000, seed=3)}
+    closed = gl.closure(model, pool)
+    assert abs(float(np.ravel(closed.pull)[0])) < 4
+    covered = gl.coverage(model, pool, toys=6, events=2_000, seed=1)
+    assert covered.toys == 6
+    assert np.isfinite(covered.bias).all()
+
+
+@pytest.mark.parametrize("kind", ["weights", "independent"])
+def test_other_kinds_of_variations(kind, estimate):
+    model = EXAMPLE.fit(3_000, seed=2, kind=kind, hidden=8, epochs=5)
+    found = model.likelihood(X).maximum()
+    assert abs(found.value - EXACT.value) < 2 * EXACT.error
+    assert 0.8 < found.error / EXACT.error < 2
+    if kind == "independent":
+        assert found.error > estimate.error
+
+
+def test_one_side_one_theta_and_a_free_share():
+    templates, _, backgrounds = EXAMPLE.simulate(2_000, seed=3)
+    systematics = [
+        gl.Systematic("jes", up=(np.column_stack([1.02 * templates.x[:, :2], templates.x[:, 2:]]),
+                                 templates.theta)),
+        gl.Systematic("off", *((templates.x[:900] + d, np.full(900, 0.33)) for d in (0.2, -0.2))),
+    ]  # fmt: skip
+    free = gl.Background("background", backgrounds[0].x, 0.1, None)
+    model = gl.fit(
+        templates, systematics=systematics, backgrounds=[free], hidden=4, epochs=3, seed=1
+    )
+    estimate = model.likelihood(X).maximum()
+    assert "background" not in estimate.budget["theta"]
+    assert "off" in estimate.budget["theta"]
+    assert abs(estimate["background"].value) < 1  # a share of 0 to 0.2
+
+
+def test_only_up_needs_templates_there():
+    templates, _, _ = EXAMPLE.simulate(1_000, seed=3)
+    off = gl.Systematic("off", (templates.x[:1_000], np.full(1_000, 0.33)))
+    with pytest.raises(gl.InputError, match="only up, at values of theta without a template"):
+        gl.fit(templates, systematics=[off], epochs=1, seed=1)
+
+
+def test_templates_with_backgrounds_have_their_shares():
+    templates, _, backgrounds = EXAMPLE.simulate(1_000, seed=3)
+    both = mixed(templates, backgrounds)
+    assert len(both) == len(templates) + 10 * 1_000
+    shares = both.totals() / templates.totals()
+    np.testing.assert_allclose(shares, 1 / 0.9)
+    assert mixed(templates, []) is templates
+
+
+def test_the_audit_names_what_is_wrong():
+    templates, systematics, _ = EXAMPLE.simulate(1_000, seed=3)
+    x, theta = templates.x, templates.theta
+    fresh = [EXAMPLE.primary(len(x), np.random.default_rng(n)) for n in (1, 2)]
+    still = [(EXAMPLE.signal(u, theta[:, 0], np.zeros(9)), theta) for u in fresh]
+    strange = [
+        gl.Systematic("one_way", (1.02 * x, theta), (1.01 * x, theta)),
+        gl.Systematic("nothing", (x * (1 + 1e-15), theta), (x + 0.0, theta)),
+        gl.Systematic("fresh", *still),
+    ]
+    audit = gl.audit_systematics(templates, [*systematics, *strange])
+    assert not audit["one_way: same sign"].met
+    assert not audit["nothing: vanishing"].met
+    assert not audit["fresh: noise"].met
+    assert not audit["fresh: independent"].met
+    assert all(audit[f"{name}: {question}"].met for name in EXAMPLE.systematics
+               for question in ("vanishing", "noise", "same sign", "independent"))  # fmt: skip
