@@ -53,6 +53,25 @@ def test_the_budget_adds_up_and_names_every_source(estimate):
     assert again.pulls == estimate.pulls
 
 
+def test_the_expected_likelihood_has_its_maximum_where_it_was_made(model, estimate):
+    expected = model.expected(0.4, len(X)).maximum()
+    # What noise in the slopes pretends to know is taken out, which moves it a little.
+    assert expected.value == pytest.approx(0.4, abs=0.1 * expected.error)
+    assert max(abs(pull) for pull, _ in expected.pulls.values()) < 0.1
+    assert expected.error == pytest.approx(estimate.error, rel=0.2)
+    assert expected.p_value > 0.99
+
+
+def test_the_profile_is_a_curve_too(model, estimate):
+    likelihood = model.likelihood(X)
+    rise = likelihood.curve.value(likelihood.grid.to_unit([estimate.interval[1]]))
+    assert rise - likelihood.joint.floor == pytest.approx(0.5, abs=0.02)
+    assert likelihood.to_dict()["parameters"] == ["theta"]
+    assert likelihood.channel_alone(0).maximum().value == pytest.approx(estimate.value)
+    with pytest.raises(gl.InputError, match="has systematics"):
+        likelihood.belt()
+
+
 def test_parts_add_to_the_whole(model, estimate):
     parts = model.likelihood(X[:1_500]) + model.likelihood(X[1_500:])
     assert parts.maximum().value == pytest.approx(estimate.value, rel=1e-9)

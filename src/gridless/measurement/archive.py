@@ -77,7 +77,7 @@ def measurement_of(
     Examples
     --------
     >>> from gridless.examples import Nuisances
-    >>> model = Nuisances().fit(events=300, seed=1)
+    >>> model = Nuisances().fit(events=300, seed=1, hidden=3, epochs=2)
     >>> made = arrays_of(model.measurement)
     >>> measurement_of(header_of(model.measurement), made, model.grid, 6).names[:2]
     ('theta', 'jes')

@@ -98,10 +98,10 @@ class MeasurementEstimate(Estimate):
     --------
     >>> from gridless.examples import Nuisances
     >>> example = Nuisances()
-    >>> model = example.fit(events=500, seed=1)
+    >>> model = example.fit(events=500, seed=1, hidden=3, epochs=3)
     >>> estimate = model.likelihood(example.sample(0.4, 2_000, seed=2)).maximum()
     >>> sorted(estimate.budget["theta"])[:3]
-    ['background', 'bjes', 'jes']
+    ['background', 'bjes', 'fsr']
     """
 
     nuisances: tuple[NuisanceEstimate, ...] = ()

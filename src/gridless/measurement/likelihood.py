@@ -65,7 +65,7 @@ class MeasurementLikelihood(Likelihood):
     >>> import gridless as gl
     >>> from gridless.examples import Nuisances
     >>> example = Nuisances()
-    >>> model = example.fit(events=500, seed=1)
+    >>> model = example.fit(events=500, seed=1, hidden=3, epochs=3)
     >>> likelihood = model.likelihood(example.sample(0.4, 2_000, seed=2))
     >>> likelihood.parameters[:3]
     ('theta', 'jes', 'bjes')
@@ -187,7 +187,7 @@ class MeasurementLikelihood(Likelihood):
         --------
         >>> from gridless.examples import Nuisances
         >>> example = Nuisances()
-        >>> model = example.fit(events=500, seed=1)
+        >>> model = example.fit(events=500, seed=1, hidden=3, epochs=3)
         >>> likelihood = model.likelihood(example.sample(0.4, 500, seed=2))
         >>> len(likelihood.fix(jes=0, bjes=0).parameters) == len(likelihood.parameters) - 2
         True

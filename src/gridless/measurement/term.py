@@ -84,6 +84,15 @@ def sums_of(y: Array, weights: Array | None) -> Sums:
     )  # fmt: skip
 
 
+def expected_sums(measurement: Measurement, theta: Array, events: float) -> Sums:
+    """The sums that events at theta have on average, nuisance parameters at 0."""
+    mean = measurement.at(np.concatenate([theta, np.zeros(len(measurement.nuisances))])).mean
+    size = measurement.size
+    return Sums(
+        round(events), events, events, events * mean, events * mean, np.zeros((size, size)), False
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class SummaryChannel:
     """The observed events of one model with systematics or backgrounds.

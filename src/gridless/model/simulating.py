@@ -8,6 +8,8 @@ from gridless.distributed import own_threads
 from gridless.errors import InputError
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
+from gridless.measurement.likelihood import MeasurementLikelihood
+from gridless.measurement.term import SummaryChannel, expected_sums
 from gridless.model.channels import channel_of_sum
 from gridless.model.toys import VirtualToys
 from gridless.model.virtual import Reweighting, VirtualTemplate, unit_point, virtual_template
@@ -59,7 +61,7 @@ class Simulating:
         event is looked at.
 
         -log L = events [b(theta') - a(theta') . mu(theta)], the calibrated likelihood with every
-        summary at its mean.
+        summary at its mean. With systematics and backgrounds, nuisance parameters are at 0.
 
         Parameters
         ----------
@@ -92,6 +94,9 @@ class Simulating:
         else:
             channel = Channel(events * self.reweighting.mean_curve(t), model.grid, round(events))
         channel = replace(channel, warnings=model.warnings, model=model.identity)
+        if model.measurement is not None:
+            sums = expected_sums(model.measurement, model.grid.from_unit(t), float(events))
+            return MeasurementLikelihood([SummaryChannel(model.measurement, sums, channel)])
         return Likelihood([replace(channel, toys=self.toys(events, events))])
 
     def toys(self, weight: float, squares: float) -> VirtualToys | None:
