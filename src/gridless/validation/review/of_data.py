@@ -57,7 +57,10 @@ def coverage(subject: Subject) -> Answer:
         }  # fmt: skip
         texts.append(f"{name} {shares[0]:.1%} and {shares[1]:.1%}")
     error = 0.5 / np.sqrt(subject.toys)
-    text = f"{'; '.join(texts)} of {subject.toys:,} pseudo-experiments, for 68.3% and 95.4%"
+    text = (
+        f"of {subject.toys:,} pseudo-experiments 68.3% and 95.4% intervals contain the truth in: "
+    )
+    text += "; ".join(texts)
     verdict = by_size(worst, 0.03 + 2 * error, 0.08 + 2 * error)
     return Answer(question, text, verdict, "quote intervals by --method feldman-cousins", numbers)
 
