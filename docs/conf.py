@@ -29,6 +29,7 @@ html_title = f"gridless {release}"
 html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_math_renderer = "mathml"
 
 myst_enable_extensions = ["amsmath", "dollarmath"]

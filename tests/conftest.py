@@ -30,6 +30,12 @@ def model(templates):
 
 
 @pytest.fixture(scope="session")
+def learnt(templates):
+    """The same, with the network's density taken at its word."""
+    return gl.fit(templates, basis="gaussian", hidden=(4,), epochs=4, seed=3, calibrate=False)
+
+
+@pytest.fixture(scope="session")
 def model_2d():
     """A quickly trained ensemble of two on the two-observable example."""
     templates = TwoObservables().templates(2_000, seed=6)

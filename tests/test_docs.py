@@ -15,7 +15,8 @@ from gridless.analysis import load_analysis
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-# UPDATE_DOCS=1 writes what the examples print into the pages, but not where `...` leaves out some.
+# UPDATE_DOCS=1 writes what the examples print into the pages; `...` alone still stands for lines
+# that are left out.
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("*/[a-z]*.md"))]
 # Shell commands that are not run here: what installs or submits, and `make`, which makes another
@@ -76,8 +77,10 @@ def test_examples(page, tmp_path, monkeypatch):
     for kind, text, line in blocks(page):
         if kind == "text" and printed is not None:
             found = difference(text, printed)
-            if found and UPDATE and "..." not in text:
-                page.write_text(page.read_text().replace(f"```text\n{text}", f"```text\n{printed}"))
+            if found and UPDATE:
+                fresh = shortened(printed, text)
+                old, new = f"```text\n{text}```", f"```text\n{fresh}```"
+                page.write_text(page.read_text().replace(old, new, 1))
             else:
                 assert not found, f"line {line}: {found}"
         printed = None
@@ -86,6 +89,17 @@ def test_examples(page, tmp_path, monkeypatch):
         elif kind == "sh":
             printed = run_shell(text)
     assert Path.cwd().is_relative_to(tmp_path)
+
+
+def shortened(printed, shown):
+    """What is printed, with as many lines left out at the same place as in what is shown."""
+    ours = [line for line in shown.splitlines() if line.strip()]
+    theirs = [line for line in printed.splitlines() if line.strip()]
+    if "..." in (line.strip() for line in ours):
+        cut = [line.strip() for line in ours].index("...")
+        end = len(ours) - cut - 1
+        theirs = [*theirs[:cut], "...", *theirs[len(theirs) - end :]]
+    return "".join(f"{line}\n" for line in theirs)
 
 
 def difference(shown, printed):
@@ -124,6 +138,7 @@ def test_a_wrong_example_would_fail():
     assert not difference("mass = 172.48 +0.36\n  ok", "mass = 172.46 +0.35\n\n ok\n")
     assert not difference("p 0.079 ...\n", "p 0.077 and more")
     assert not difference("a\n...\nz 1\n", "a\nb\nc\nz 1\n")
+    assert shortened("a\nb\nc\nz 2\n", "a\n...\nz 1\n") == "a\n...\nz 2\n"
     for shown, printed in (
         ("mass = 172.48", "m = 172.48"),
         ("theta = 0.4282 +0.0049", "theta = 0.4257 +0.0050"),

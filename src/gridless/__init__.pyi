@@ -26,6 +26,10 @@ from .likelihood.export import write_curve as write_curve
 from .likelihood.groups import Groups as Groups
 from .likelihood.likelihood import Likelihood as Likelihood
 from .likelihood.warnings import EstimateWarning as EstimateWarning
+from .measurement.estimate import MeasurementEstimate as MeasurementEstimate
+from .measurement.inputs import Background as Background
+from .measurement.inputs import Systematic as Systematic
+from .measurement.likelihood import MeasurementLikelihood as MeasurementLikelihood
 from .model.file import load as load
 from .model.model import Model as Model
 from .model.onnx import write_onnx as write_onnx

@@ -43,12 +43,8 @@ observables:
 #   mtop: $m_t$ [GeV]
 #   m_jjb: $m_{jjb}$ [GeV]
 
-# Optional: anything that gridless.fit takes; these are the defaults.
+# Optional: anything that gridless.fit takes. It finds the size of its network by itself.
 fit:
-  objective: template
-  prior: divide
-  components: 1
-  hidden: [16]
   ensemble: 1
   seed: 0
 """

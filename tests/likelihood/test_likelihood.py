@@ -14,9 +14,9 @@ from gridless.examples import OneObservable
 TOY = OneObservable()
 
 
-def test_it_is_minus_the_sum_of_log_posteriors(model):
+def test_it_is_minus_the_sum_of_log_posteriors(learnt):
     x = TOY.sample(0.4, 300, seed=1)
-    likelihood, posterior = model.likelihood(x), model.posterior(x)
+    likelihood, posterior = learnt.likelihood(x), learnt.posterior(x)
     theta = np.array([0.0, 0.2, 0.55, 1.0])
     ours = np.array([likelihood(t) for t in theta])
     direct = -posterior.log_prob(theta[:, None]).sum(axis=1)
@@ -75,8 +75,8 @@ def test_other_units():
     np.testing.assert_allclose(likelihood.scan([172.5, 172.8]), [0, 0.5], atol=1e-9)
 
 
-def test_minuit_finds_the_same(model):
-    likelihood = model.likelihood(TOY.sample(0.4, 2000, seed=3))
+def test_minuit_finds_the_same(learnt):
+    likelihood = learnt.likelihood(TOY.sample(0.4, 2000, seed=3))
     minuit = Minuit(likelihood, theta=0.5)
     assert minuit.parameters == ("theta",)
     assert minuit.errordef == 0.5

@@ -73,7 +73,7 @@ def test_adding_up(good):
 
 def test_an_implied_prior_that_is_not_flat(templates):
     model = gl.fit(
-        templates, hidden=(4,), epochs=4, objective="posterior", prior="flat", replicas=0
+        templates, hidden=(4,), epochs=4, objective="posterior", prior="flat", calibrate=False
     )
     assert "implied_prior" in names(model.likelihood(TOY.quantiles(0.2)).maximum())
     assert "implied_prior" not in names(model.likelihood(TOY.quantiles(0.2, 5)).maximum())

@@ -183,7 +183,8 @@ def test_the_same_model_gives_the_same_bytes(model, path):
         ("network.scale", lambda a: a * 0, "scale of its inputs"),
         ("network.mean", lambda a: a / 0, r"network.mean has values"),
         ("network.templates", lambda a: a[:-1], "templates is"),
-        ("replicas.log_q", lambda a: a[:-1], "does not fit its header"),
+        ("calibration.a", lambda a: a[:-1], "calibration.a_powers is"),
+        ("calibration.transform", lambda a: a[:, :-1], "calibration.a is"),
     ],
 )
 def test_arrays_that_make_no_model(path, name, change, message):

@@ -115,6 +115,10 @@ class Calibration:
         second = second + squares * np.einsum("ni,nj->nij", mu, mu)
         return _spread_tensor(np.einsum("npi,nij,nqj->npq", da, second, da), sizes)
 
+    def spread_at(self, t: Array) -> Array:
+        """The variance of the score of one event at values t (points,) of the only parameter."""
+        return np.asarray(chebyshev.evaluate(self.spread[0, 0], t[:, None]))
+
     def model_slopes(self, t: Array) -> Array:
         """What unit changes that the templates leave open would do to the mean score at one point:
         (changes, parameters)."""
@@ -213,7 +217,9 @@ def calibrate(moments: Moments) -> Calibration:
     da = slopes(t, a_powers) @ a
     covariance = _Smoothed(white, white.covariance)(t)
     spread = _spread_tensor(np.einsum("npi,nij,nqj->npq", da, covariance, da), sizes)
-    return Calibration(white.t, centre, transform, a_powers, a, b_powers, b, mean, noise, spread)
+    made = Calibration(white.t, centre, transform, a_powers, a, b_powers, b, mean, noise, spread)
+    # As from a file: the order of numbers in memory decides the last digits of products.
+    return from_arrays({name: np.ascontiguousarray(v) for name, v in made.arrays().items()})
 
 
 def _spread_tensor(values: Array, sizes: tuple[int, ...]) -> Array:

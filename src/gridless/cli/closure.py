@@ -18,6 +18,7 @@ from gridless.cli.options import (
     where,
 )
 from gridless.errors import InputError
+from gridless.validation.limits import check_experiments
 
 
 @click.command()
@@ -67,10 +68,8 @@ def closure(
         return
     if samples is None:
         raise InputError("SAMPLES: none; give samples of known parameters, or --leave-one-out")
-    from gridless.parallel import cluster
-    from gridless.validation.coverage import check_experiments
-
     check_experiments(2 if toys is None else toys, events, seed)
+    from gridless.parallel import cluster
 
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)

@@ -132,6 +132,10 @@ class Likelihood(Displayed, Derived):
             raise InputError("named: a sum of several channels; name each before adding them")
         return Likelihood([replace(self.channels[0], name=channel)], self.constraints)
 
+    def with_offered(self, events: int) -> "Likelihood":
+        """The same with the number of events before the selection; of one channel."""
+        return Likelihood([replace(self.channels[0], offered=events)], self.constraints)
+
     def scan(self, theta: Any) -> Array:
         """The likelihood at points, less its minimum.
 

@@ -202,14 +202,19 @@ def ray(curve: Curve, axes: list[int], best: Array, step: Array, level: float) -
     return np.asarray((origin + share * reach * step).clip(0, 1))
 
 
-def minima_of_curves(curves: Array, rise: float) -> tuple[Array, Array]:
+def second_slopes(curves: Array, t: Array) -> Array:
+    """The second derivative of each of many curves of one parameter at its own t."""
+    return _at(chebyshev.derivative(chebyshev.derivative(curves, axis=1), axis=1), t)
+
+
+def minima_of_curves(curves: Array, rise: float | Array) -> tuple[Array, Array]:
     """Minima and intervals of many curves of one parameter at once, for pseudo-experiments.
 
     Parameters
     ----------
     curves : array (rows, size)
         Chebyshev coefficients, one row per curve.
-    rise : float
+    rise : float, or array (rows,)
         By how much a curve has risen at the ends of its interval.
 
     Returns

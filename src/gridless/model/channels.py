@@ -1,6 +1,8 @@
 """The likelihood of observed events as a channel: calibrated, or as the network has learnt it."""
 
 from dataclasses import replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 import torch
@@ -13,9 +15,11 @@ from gridless.likelihood import chebyshev
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.estimate import MODEL, SIMULATION
 from gridless.likelihood.sources import Replicas as ReplicaSource
+from gridless.measurement.measurement import Measurement
+from gridless.measurement.term import Sums, sums_of
 from gridless.model.evaluation import event_polynomials, log_density, log_likelihood
 from gridless.model.replicas import Replicas
-from gridless.model.summaries import mean_summaries
+from gridless.model.summaries import event_features, mean_summaries
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
@@ -63,6 +67,17 @@ def channel_of_sum(
             MODEL: Interpolation(calibration, weight),
         },
     )
+
+
+def observed_sums(
+    network: Network, measurement: Measurement, table: Array, weights: Array | None
+) -> Sums:
+    """Sums over observed events of their summaries: all that a measurement needs of them."""
+    parts = [
+        sums_of(measurement.summaries(c, z), None if weights is None else weights[part])
+        for part, c, z in event_features(network, table)
+    ]
+    return reduce(add, parts)
 
 
 def learnt_channel(

@@ -28,12 +28,17 @@ from gridless.likelihood.warnings import (
     check_warnings,
     model_warnings,
 )
+from gridless.measurement.archive import arrays_of
+from gridless.measurement.likelihood import MeasurementLikelihood
+from gridless.measurement.measurement import Measurement
+from gridless.measurement.term import SummaryChannel
 from gridless.model.cells import far_events, fill
 from gridless.model.channels import (
     calibrated_channel,
     calibrated_vectors,
     learnt_channel,
     learnt_vectors,
+    observed_sums,
 )
 from gridless.model.evaluation import mixture_of
 from gridless.model.grouping import grouped
@@ -60,7 +65,8 @@ class Model(Simulating):
     `query` says how observables are made of columns, and which events are used. `options` are the
     arguments of the fit, `record` how the training went. `calibration` makes likelihoods that are
     valid whatever the network learnt; without it (calibrate=False) `replicas` carry the uncertainty
-    from finite simulation. `cells` tell whether observed events look like it. `summary` is the
+    from finite simulation. `measurement` knows the systematics and backgrounds. `cells` tell
+    whether observed events look like it. `summary` is the
     audit of the templates with the distributions of their observables, `files` where they came
     from. `simulated` are some of the simulated events: `at` makes simulation at any theta of them.
 
@@ -88,6 +94,7 @@ class Model(Simulating):
     files: tuple[FileRecord, ...] = ()
     calibration: Calibration | None = None
     simulated: SimulatedEvents | None = None
+    measurement: Measurement | None = None
 
     @property
     def observables(self) -> tuple[str, ...]:
@@ -163,7 +170,7 @@ class Model(Simulating):
         offered = len(x) if hasattr(x, "columns") else getattr(x, "offered", None)
         if offered in (None, len(table)):
             return likelihood
-        return Likelihood([replace(likelihood.channels[0], offered=offered)])
+        return likelihood.with_offered(offered)
 
     @own_threads()
     def likelihood_of(self, table: Array, weights: Array | None) -> Likelihood:
@@ -200,7 +207,10 @@ class Model(Simulating):
             observed=self._binned(used, of_used),
             toys=self.toys(float(w.sum()), float((w**2).sum())),
         )
-        return Likelihood([channel])
+        if self.measurement is None:
+            return Likelihood([channel])
+        sums = observed_sums(self.network, self.measurement, used, of_used)
+        return MeasurementLikelihood([SummaryChannel(self.measurement, sums, channel)])
 
     def _learnt_channel(self, table: Array, weights: Array | None) -> Channel:
         """The likelihood as the network has learnt it."""
@@ -277,6 +287,8 @@ class Model(Simulating):
             parts.append(self.replicas.log_q)
         if self.calibration is not None:
             parts += [self.calibration.a, self.calibration.b]
+        if self.measurement is not None:
+            parts += arrays_of(self.measurement).values()
         digest = sha256()
         for part in parts:
             digest.update(np.ascontiguousarray(part).tobytes())

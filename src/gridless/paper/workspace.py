@@ -61,6 +61,7 @@ class Workspace:
                 objective=objective,
                 prior=prior,
                 replicas=0,  # the paper's chi2 has the statistical error alone
+                calibrate=False,  # the paper takes the likelihood of the network alone
                 seed=seed,
             ),
         )
@@ -76,6 +77,7 @@ class Workspace:
                 components=2,
                 hidden=self.choices.hidden_2d,
                 replicas=0,
+                calibrate=False,
                 seed=seed,
             ),
         )

@@ -128,7 +128,7 @@ def measurement(subject: Subject) -> Section | None:
     what = ["value", "68% interval", "statistical alone", f"{level} interval"]
     exact = ["parameter", "value", "error", "low", "high", "stat_low", "stat_high"]
     table = Table(
-        ["", *(title_html(name, estimate[name].label) for name in names)],
+        ["quantity", *(title_html(name, estimate[name].label) for name in names)],
         [[first, *cells] for first, *cells in zip(what, *columns, strict=True)],
         "Estimate with intervals",
         numbers,
@@ -199,7 +199,7 @@ def grid(subject: Subject) -> Section | None:
         return None
     audit = summary.audit
     rows = [["ok" if f.met else "CHANGE", f.demand, f.text] for f in audit.findings]
-    table = Table(["", "demand", "finding"], rows, audit.title, breaks=True)
+    table = Table(["verdict", "demand", "finding"], rows, audit.title, breaks=True)
     return Section("The templates and their audit", tables=[table], folded=True)
 
 

@@ -73,7 +73,7 @@ class Table:
 
     @property
     def _names(self) -> list[str]:
-        return [plain(cell) or "verdict" for cell in self.columns or self.head]
+        return [plain(cell) for cell in self.columns or self.head]
 
     @property
     def _cells(self) -> Sequence[Sequence[Any]]:

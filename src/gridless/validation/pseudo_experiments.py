@@ -19,7 +19,7 @@ from gridless.likelihood.channel import Channel
 from gridless.likelihood.curve import Curve
 from gridless.likelihood.intervals import LEVEL, chi2_quantile
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.minimum import lowest, minima_of_curves
+from gridless.likelihood.minimum import lowest, minima_of_curves, second_slopes
 from gridless.model.model import Model
 from gridless.templates.arrays import Array
 
@@ -65,7 +65,12 @@ def estimates(model: Model, draws: Draws, numbers: range) -> tuple[Array, Array]
     curves = np.concatenate(list(_likelihoods(model, draws, numbers)))
     grid = model.grid
     if len(grid.parameters) == 1:
-        best, ends = minima_of_curves(curves, 0.5 * chi2_quantile(LEVEL, 1))
+        rise = np.full(len(curves), 0.5 * chi2_quantile(LEVEL, 1))
+        best, ends = minima_of_curves(curves, rise)
+        if model.calibration is not None and draws.weights is None:
+            # As for a likelihood of events: the variance of the score over its slope.
+            stretch = draws.events * model.calibration.spread_at(best) / second_slopes(curves, best)
+            best, ends = minima_of_curves(curves, rise * np.where(stretch > 0, stretch, 1.0))
         return grid.from_unit(best[:, None]), grid.from_unit(ends[..., None])[:, None, :, 0]
     found = [Likelihood([Channel(c, grid, draws.events)]).maximum() for c in curves]
     intervals = [[one.stat_interval for one in e.results] for e in found]

@@ -1,0 +1,174 @@
+"""Likelihoods from moments of summaries whose true likelihood is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import kstest
+
+from gridless.calibration.calibration import calibrate, from_arrays
+from gridless.calibration.check import score_check
+from gridless.calibration.moments import Moments
+from gridless.calibration.source import Interpolation, TemplateNoise
+from gridless.likelihood import minimum
+from gridless.likelihood.curve import Curve
+
+T = (np.arange(10) + 0.5)[:, None] / 10
+
+
+def moments_of(summary, draw, events=5_000, seed=1, t=T):
+    """Moments of a summary of simulated events at each of the templates."""
+    random = np.random.default_rng(seed)
+    rows = [summary(draw(theta, events, random)) for theta in t]
+    mean = np.array([r.mean(axis=0) for r in rows])
+    covariance = np.array([np.cov(r.T).reshape(r.shape[1], -1) for r in rows])
+    return Moments(t, mean, covariance, covariance / events)
+
+
+def gaussian(theta, events, random):
+    return random.normal(theta[0], 1, events)
+
+
+def exact_moments(parameters=1, d=1):
+    """x ~ N(theta, 1) in each of d components, without any noise of simulation."""
+    t = T if parameters == 1 else np.stack(np.meshgrid(T[::2, 0], T[::2, 0]), -1).reshape(-1, 2)
+    unit = np.broadcast_to(np.eye(d), (len(t), d, d))
+    mean = np.broadcast_to(t, (len(t), d)) if parameters == 1 else t[:, :d]
+    return Moments(t, mean.copy(), unit.copy(), 1e-8 * unit)
+
+
+def estimate(calibration, c, events):
+    """The best t, and the curve, of `events` events whose mean summary is c."""
+    y = calibration.whitened(np.atleast_2d(c))[0]
+    axes = tuple(range(calibration.parameters))
+    curve = Curve(len(axes), ((axes, calibration.total(events * y, events)),))
+    return minimum.lowest(curve), curve
+
+
+def test_the_likelihood_of_an_exponential_family_is_exact():
+    calibration = calibrate(exact_moments())
+    best, curve = estimate(calibration, [0.37], 1000)
+    assert best[0] == pytest.approx(0.37, abs=1e-6)
+    for t in (0.1, 0.5, 0.9):
+        exact = 500 * (0.37 - t) ** 2
+        assert curve.value(np.array([t])) - curve.value(best) == pytest.approx(exact, rel=1e-4)
+
+
+def test_a_rate_has_the_likelihood_of_poisson_events():
+    """mean and variance 2 + 3 t: quasi-likelihood gives n log(rate) - rate, and not a parabola."""
+    rate = 2 + 3 * T
+    calibration = calibrate(Moments(T, rate, rate[..., None], 1e-9 * rate[..., None]))
+    best, curve = estimate(calibration, [3.1], 50)
+    t = np.linspace(0.05, 0.95, 7)
+    exact = np.array([2 + 3 * v - 3.1 * np.log(2 + 3 * v) for v in (*t, best[0])]) * 50
+    ours = np.array([curve.value(np.array([v])) for v in (*t, best[0])])
+    # The covariance between templates is smoothed, so that the shape is right to some percent.
+    np.testing.assert_allclose(ours[:-1] - ours[-1], exact[:-1] - exact[-1], rtol=0.05, atol=0.02)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_no_linear_transformation_of_the_summary_matters(seed):
+    random = np.random.default_rng(seed)
+    matrix = random.normal(size=(2, 2)) + 2 * np.eye(2)
+    if abs(np.linalg.det(matrix)) < 0.1:
+        return
+    shift = random.normal(size=2)
+    plain = moments_of(lambda x: np.stack([x, x**2], axis=1), gaussian, seed=7)
+    other = Moments(
+        T,
+        plain.mean @ matrix + shift,
+        matrix.T @ plain.covariance @ matrix,
+        matrix.T @ plain.mean_covariance @ matrix,
+    )
+    c = np.array([0.4, 1.2])
+    first, _ = estimate(calibrate(plain), c, 1000)
+    second, _ = estimate(calibrate(other), c @ matrix + shift, 1000)
+    assert second[0] == pytest.approx(first[0], abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        lambda x: np.stack([np.tanh(x), np.cos(3 * x)], axis=1),
+        lambda x: np.stack([x**3, np.sign(x)], axis=1),
+        lambda x: np.floor(2 * x)[:, None],
+    ],
+)
+def test_whatever_the_summary_the_estimate_is_unbiased_and_covers(summary):
+    calibration = calibrate(moments_of(summary, gaussian, 40_000))
+    random = np.random.default_rng(3)
+    pulls = []
+    for truth in (0.2, 0.5, 0.8):
+        for _ in range(40):
+            c = summary(random.normal(truth, 1, 1000)).mean(axis=0)
+            best, curve = estimate(calibration, c, 1000)
+            bend = curve.hessian(best)[0, 0]
+            noise = TemplateNoise(calibration, 1000.0).slopes(best)
+            pulls.append((best[0] - truth) / np.sqrt(1 / bend + (noise**2).sum() / bend**2))
+    assert abs(np.mean(pulls)) < 0.35
+    assert 0.8 < np.std(pulls) < 1.2
+
+
+def test_the_score_of_two_parameters_has_mean_zero_everywhere():
+    calibration = calibrate(exact_moments(parameters=2, d=2))
+    t = np.random.default_rng(1).random((50, 2))
+    da, mu = calibration.score_slopes(t), calibration.mean(t)
+    from gridless.calibration.polynomials import slopes
+
+    db = slopes(t, calibration.b_powers) @ calibration.b
+    assert np.abs(db - np.einsum("npi,ni->np", da, mu)).max() < 1e-4 * np.abs(da).max()
+
+
+def test_arrays_make_the_same_calibration_again():
+    calibration = calibrate(moments_of(lambda x: np.stack([x, x**2], axis=1), gaussian))
+    again = from_arrays(calibration.arrays())
+    again.check(10, 1)
+    np.testing.assert_array_equal(again.total(np.ones(2), 3.0), calibration.total(np.ones(2), 3.0))
+    with pytest.raises(ValueError, match=r"calibration\.t is"):
+        again.check(11, 1)
+
+
+def test_the_noise_of_the_templates_is_that_of_resimulations():
+    def draw_estimate(seed):
+        moments = moments_of(lambda x: x[:, None], gaussian, 2_000, seed)
+        calibration = calibrate(moments)
+        best, curve = estimate(calibration, [0.4], 10_000)
+        bend = curve.hessian(best)[0, 0]
+        sources = TemplateNoise(calibration, 1e4), Interpolation(calibration, 1e4)
+        variance = sum((s.slopes(best) ** 2).sum() for s in sources) / bend**2
+        return best[0], np.sqrt(variance)
+
+    found = np.array([draw_estimate(seed) for seed in range(40)])
+    assert 0.7 < found[:, 1].mean() / found[:, 0].std() < 1.6
+
+
+def test_noise_adds_over_parts_and_over_templates():
+    calibration = calibrate(moments_of(lambda x: x[:, None], gaussian))
+    t = np.array([0.3])
+    half, whole = TemplateNoise(calibration, 500.0), TemplateNoise(calibration, 1000.0)
+    np.testing.assert_allclose((half + half).slopes(t), whole.slopes(t))
+    shifts = whole.slopes(t)
+    np.testing.assert_allclose(whole.by_template(shifts).sum(), (shifts**2).sum())
+
+
+def test_the_score_check_is_uniform_for_good_templates():
+    p = [
+        score_check(calibrate(moments_of(lambda x: x[:, None], gaussian, 500, s))).p_value
+        for s in range(60)
+    ]
+    assert kstest(p, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("pair", [(3, 4), (2, 6)])
+def test_swapped_templates_are_named(pair):
+    moments = moments_of(lambda x: np.stack([x, x**2], axis=1), gaussian, 20_000)
+    order = np.arange(10)
+    order[list(pair)] = order[list(pair)[::-1]]
+    swapped = Moments(
+        T, moments.mean[order], moments.covariance[order], moments.mean_covariance[order]
+    )
+    check = score_check(calibrate(swapped))
+    assert check.failed
+    assert set(check.suspects[:2]) & set(pair)
+    assert not score_check(calibrate(moments)).failed
