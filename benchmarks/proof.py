@@ -22,6 +22,7 @@ from gridless.likelihood.belt import Settings, _rises
 from gridless.validation.template_checks import weighted_p_value
 
 SEED = 7
+LEVELS = (0.683, 0.954)
 QUICK = ("one", "two", "hard_to_tell", "width", "angle_count")
 BY_NAME = {problem.name: problem for problem in PROBLEMS}
 
@@ -71,35 +72,40 @@ def expected(problem: Problem) -> str:
 
 
 def coverage(problem: Problem) -> str:
-    """Feldman-Cousins and Wilks at a bound, half an error from it, and far away."""
-    model, example = model_of(problem.name), problem.example
+    """Feldman-Cousins and Wilks at a bound, half an error from it, and far away; with other
+    simulation every time, whose fluctuations belong to the total."""
+    example, models, each = problem.example, 12, {20: 150, 10_000: 50}
+    found: dict[tuple[int, str], list[tuple[bool, ...]]] = {}
+    for seed in range(models):
+        model = gl.fit(problem.templates(100 + seed), seed=seed)
+        for events, toys in each.items():
+            error = model.expected(0.5, events).maximum().error
+            for place, theta in (("bound", 0.0), ("half", min(0.5, 0.5 * error)), ("far", 0.5)):
+                rises = rises_at(model.expected(theta, events), theta)
+                pool = example.sample(theta, events * toys, seed=1_000 + seed)
+                for part in np.split(pool, toys):
+                    likelihood = model.likelihood(part)
+                    rise = likelihood.scan([theta])[0]
+                    inside = [rise <= np.quantile(rises, level) for level in LEVELS]
+                    for level in LEVELS:
+                        low, high = likelihood.interval(level)
+                        inside.append(low <= theta <= high)
+                    found.setdefault((events, place), []).append(tuple(inside))
     lines = []
-    for events in (20, 10_000):
-        error = model.expected(0.5, events).maximum().error
-        for place, theta in (("bound", 0.0), ("half", min(0.5, 0.5 * error)), ("far", 0.5)):
-            toys = 2_000 if events == 20 else 500
-            likelihood = model.likelihood(example.sample(theta, events, seed=5))
-            # One value is enough: whether theta itself belongs to the interval.
-            at = replace_points(likelihood, theta)
-            pool = example.sample(theta, events * toys, seed=6)
-            rises = np.array(
-                [model.likelihood(part).scan([theta])[0] for part in np.split(pool, toys)]
-            )
-            shares = []
-            for level in (0.683, 0.954):
-                critical = np.quantile(at, level)
-                wilks = 0.5 * chi2.ppf(level, 1)
-                shares.append(f"{(rises <= critical).mean():.3f} ({(rises <= wilks).mean():.3f})")
-            lines.append(f"{events} events, {place}: {', '.join(shares)}")
-    return "; ".join(lines) + "  [Feldman-Cousins (Wilks), for 0.683 and 0.954]"
+    for (events, place), rows in found.items():
+        fc68, fc95, w68, w95 = np.mean(rows, axis=0)
+        lines.append(
+            f"\n    {events} events, {place}: {fc68:.3f}, {fc95:.3f} (Wilks {w68:.3f}, {w95:.3f}; "
+            f"{len(rows)} experiments)"
+        )
+    return "".join(lines)
 
 
-def replace_points(likelihood: gl.Likelihood, theta: float) -> np.ndarray:
-    """Rises of 10,000 pseudo-experiments at one value, of the statistics of events alone."""
-
+def rises_at(likelihood: gl.Likelihood, theta: float) -> np.ndarray:
+    """Rises of 10,000 pseudo-experiments at one value."""
     t = likelihood.grid.to_unit([theta])
     widths = np.array([0.02])
-    settings = Settings(toys=10_000, points=3, stat=True)
+    settings = Settings(toys=10_000, points=3)
     return np.asarray(_rises(likelihood, 0, settings, t[None], 0, (t, widths))[0][0])
 
 

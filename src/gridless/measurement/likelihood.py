@@ -166,6 +166,12 @@ class MeasurementLikelihood(Likelihood):
         only = self.parts[0]
         return self._with(parts=[replace(only, base=replace(only.base, name=channel))])
 
+    def channel_alone(self, number: int) -> Likelihood:
+        """The likelihood of one channel, with everything that is constrained or held."""
+        if number >= len(self.parts):
+            return super().channel_alone(number)
+        return self._with(parts=[self.parts[number]], plain=())
+
     def with_offered(self, events: int) -> "MeasurementLikelihood":
         """The same with the number of events before the selection; of one channel."""
         only = self.parts[0]

@@ -80,6 +80,14 @@ def observed_sums(
     return reduce(add, parts)
 
 
+def expected_sums(measurement: Measurement, theta: Array, events: float) -> Sums:
+    """The sums that so many events at theta have on average, every nuisance parameter at 0."""
+    mean = measurement.at(np.concatenate([theta, np.zeros(len(measurement.nuisances))])).mean
+    total = events * mean
+    empty = np.zeros((len(mean), len(mean)))
+    return Sums(round(events), events, events, total, total, empty, weighted=False)
+
+
 def learnt_channel(
     network: Network,
     grid: Grid,

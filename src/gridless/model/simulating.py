@@ -8,7 +8,9 @@ from gridless.distributed import own_threads
 from gridless.errors import InputError
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
-from gridless.model.channels import channel_of_sum
+from gridless.measurement.likelihood import MeasurementLikelihood
+from gridless.measurement.term import SummaryChannel
+from gridless.model.channels import channel_of_sum, expected_sums
 from gridless.model.toys import VirtualToys
 from gridless.model.virtual import Reweighting, VirtualTemplate, unit_point, virtual_template
 
@@ -92,10 +94,14 @@ class Simulating:
         else:
             channel = Channel(events * self.reweighting.mean_curve(t), model.grid, round(events))
         channel = replace(channel, warnings=model.warnings, model=model.identity)
+        if model.measurement is not None:
+            sums = expected_sums(model.measurement, model.grid.from_unit(t), float(events))
+            return MeasurementLikelihood([SummaryChannel(model.measurement, sums, channel)])
         return Likelihood([replace(channel, toys=self.toys(events, events))])
 
     def toys(self, weight: float, squares: float) -> VirtualToys | None:
         """Pseudo-experiments of events with these sums of weights and of their squares."""
         model = cast("Model", self)
-        there = model.simulated is not None and weight > 0
+        # With systematics, pseudo-experiments would need those of the variations too.
+        there = model.simulated is not None and weight > 0 and model.measurement is None
         return VirtualToys(model, weight, squares) if there else None
