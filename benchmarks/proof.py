@@ -147,7 +147,7 @@ def plan(problem: Problem) -> str:
     full = gl.plan(model_of(problem.name), problem.observed)
     foretold = pilot.errors[pilot.factors == 10.0][0, 2]
     found = full.errors[full.factors == 1.0][0, 2]
-    weak = ", weak: an upper limit" if pilot.weak else ""
+    weak = ", weak: rough" if pilot.weak else ""
     return f"foretold {foretold:.4g}, found {found:.4g}, ratio {foretold / found:.3f}{weak}"
 
 
