@@ -74,6 +74,7 @@ def test_nothing_in_it_is_executed(tmp_path):
 PAGE = Path(__file__).parent.parent / "docs" / "analysis_file.md"
 TYPES = {
     "str": "text",
+    "bool": "true or false",
     "int": "whole number",
     "float": "number",
     "list": "list",

@@ -43,9 +43,8 @@ observables:
 #   mtop: $m_t$ [GeV]
 #   m_jjb: $m_{jjb}$ [GeV]
 
-# Optional: anything that gridless.fit takes. It finds the size of its network by itself.
+# Optional: anything that gridless.fit takes. What is left out, it finds by itself.
 fit:
-  ensemble: 1
   seed: 0
 """
 
