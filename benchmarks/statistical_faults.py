@@ -56,7 +56,7 @@ class Row:
     estimates: int = 0
     warned: int = 0
     refused: int = 0
-    names: Counter[str] = field(default_factory=Counter)
+    names: dict[str, int] = field(default_factory=dict)
 
     def add(self, estimate: gl.Estimate, truth: float) -> None:
         """Count an estimate."""
@@ -73,14 +73,15 @@ class Row:
             f"audit ({w.text.split(':')[0]})" if w.name == "audit" else w.name
             for w in estimate.warnings
         }
-        self.names.update(names)
+        for name in names:
+            self.names[name] = self.names.get(name, 0) + 1
 
     def refuse(self) -> None:
         """Count events or templates that were refused with an error."""
         self.estimates += 1
         self.warned += 1
         self.refused += 1
-        self.names["refused"] += 1
+        self.names["refused"] = self.refused
 
     def cells(self) -> list[str]:
         """The row of the table."""
@@ -89,7 +90,7 @@ class Row:
             mean = f"{max((float(np.mean(p)) for p in self.pulls.values()), key=abs):+.1f}"
             every = np.concatenate(list(self.pulls.values()))
             rms = f"{np.sqrt(np.mean(np.square(every))):.1f}"
-        by = ", ".join(f"{name} {n}" for name, n in self.names.most_common(4))
+        by = ", ".join(f"{name} {n}" for name, n in Counter(self.names).most_common(4))
         note = f"cannot be seen: {self.hidden}" if self.hidden else ""
         return [self.name, mean, rms, f"{self.warned}/{self.estimates}", by or "-", note]
 
@@ -343,10 +344,7 @@ def write_page(rows: list[Row], page: Path = PAGE) -> None:
 
 def stored() -> list[Row]:
     """The rows of the last run."""
-    rows = [Row(**row) for row in json.loads(RESULTS.read_text())]
-    for row in rows:
-        row.names = Counter(row.names)
-    return rows
+    return [Row(**row) for row in json.loads(RESULTS.read_text())]
 
 
 def main() -> None:

@@ -73,7 +73,7 @@ def test_named_bases_are_kept_as_wide_as_half_the_spacing(templates):
 
 def test_the_degree_grows_with_what_is_there(monkeypatch):
     monkeypatch.setattr("gridless.density.exp_polynomial.MIN_EVENTS_FOR_CUBIC", 1_000)
-    toy, options = OneObservable(), QUICK | {"replicas": 0}
+    toy, options = OneObservable(), QUICK | {"basis": "exp_polynomial"}
     degrees = {
         "many": toy.templates(120, seed=1),
         "few events": toy.templates(90, seed=1),

@@ -14,6 +14,7 @@ LAYERS = [
     {"files"},
     {"likelihood"},
     {"calibration"},
+    {"measurement"},
     {"density"},
     {"model"},
     {"training"},
@@ -32,6 +33,7 @@ WITHOUT_TORCH = {
     "files",
     "likelihood",
     "calibration",
+    "measurement",
 }
 
 

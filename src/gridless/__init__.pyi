@@ -19,16 +19,24 @@ from .files.table import Table as Table
 from .files.table import register_format as register_format
 from .files.template_files import read_templates as read_templates
 from .fitting import fit as fit
+from .likelihood.belt import Belt as Belt
+from .likelihood.blinding import Blinded as Blinded
 from .likelihood.estimate import Estimate as Estimate
 from .likelihood.export import write_curve as write_curve
+from .likelihood.groups import Groups as Groups
 from .likelihood.likelihood import Likelihood as Likelihood
 from .likelihood.warnings import EstimateWarning as EstimateWarning
+from .measurement.estimate import MeasurementEstimate as MeasurementEstimate
+from .measurement.inputs import Background as Background
+from .measurement.inputs import Systematic as Systematic
+from .measurement.likelihood import MeasurementLikelihood as MeasurementLikelihood
 from .model.file import load as load
 from .model.model import Model as Model
 from .model.onnx import write_onnx as write_onnx
 from .model.posterior import Posterior as Posterior
 from .model.stream import read_likelihood as read_likelihood
 from .model.stream import read_samples as read_samples
+from .model.virtual import VirtualTemplate as VirtualTemplate
 from .report.data_figures import compare as compare
 from .report.data_figures import draw_budget as draw_budget
 from .report.data_figures import draw_data as draw_data
@@ -38,6 +46,7 @@ from .report.figures import draw_likelihood as draw_likelihood
 from .report.model_figures import draw_distributions as draw_distributions
 from .report.model_figures import draw_history as draw_history
 from .report.model_figures import draw_prior as draw_prior
+from .report.review_page import write_review as write_review
 from .report.sections import write_report as write_report
 from .report.style import save_figure as save_figure
 from .templates.audit import Audit as Audit
@@ -51,11 +60,24 @@ from .training.objectives import Penalty as Penalty
 from .training.objectives import PosteriorObjective as PosteriorObjective
 from .training.objectives import TemplateObjective as TemplateObjective
 from .training.objectives import register_objective as register_objective
+from .validation.binned_check import BinnedCheck as BinnedCheck
+from .validation.binned_check import binned_check as binned_check
 from .validation.bootstrap import Bootstrap as Bootstrap
 from .validation.bootstrap import bootstrap as bootstrap
 from .validation.closure import Closure as Closure
 from .validation.closure import closure as closure
 from .validation.coverage import Coverage as Coverage
 from .validation.coverage import coverage as coverage
+from .validation.leave_one_out import leave_one_out as leave_one_out
+from .validation.plan import Plan as Plan
+from .validation.plan import plan as plan
+from .validation.review.run import Review as Review
+from .validation.review.run import review as review
+from .validation.stability import Stability as Stability
+from .validation.stability import stability as stability
+from .validation.template_checks import Reliability as Reliability
+from .validation.template_checks import TemplateAgreement as TemplateAgreement
+from .validation.template_checks import reliability as reliability
+from .validation.template_checks import template_agreement as template_agreement
 
 __version__: str

@@ -11,10 +11,18 @@ from torch import nn
 from gridless import distributed
 from gridless.density.basis import Basis
 from gridless.errors import InputError
+from gridless.measurement.inputs import (
+    Background,
+    Systematic,
+    check_backgrounds,
+    check_systematics,
+)
+from gridless.measurement.mixing import mixed
 from gridless.model.cells import make_cells
 from gridless.model.model import Model
 from gridless.model.prior import implied_prior
 from gridless.model.record import FitOptions, TrainingRecord
+from gridless.model.simulated import keep_events
 from gridless.templates.grid import Grid
 from gridless.templates.summary import files_of_all_ranks, summarise
 from gridless.templates.templates import Templates
@@ -22,6 +30,7 @@ from gridless.training.building import check_size, make_network
 from gridless.training.calibration import calibrate_network
 from gridless.training.checkpoint import Checkpoint, checkpoint_path, fingerprint
 from gridless.training.events import Events, split_events
+from gridless.training.measuring import check_measurement, measure_network
 from gridless.training.objectives import Objective, find_objective
 from gridless.training.replicas import replicate
 from gridless.training.sizing import choose_size
@@ -63,6 +72,8 @@ def fit(
     seed: int = 0,
     device: str = "cpu",
     checkpoint: str | Path | None = None,
+    systematics: Sequence[Systematic] = (),
+    backgrounds: Sequence[Background] = (),
 ) -> Model:
     """Train a mixture density network on templates and return it as a model.
 
@@ -120,6 +131,11 @@ def fit(
         A file that keeps where the training stands. After an interruption the same call goes on
         from there. It stays when the fit has ended, so that nothing is lost before the model is
         saved; delete it then. A damaged one, or one of other events or options, is not used.
+    systematics : sequence of Systematic
+        Named changes of the simulation, each with a nuisance parameter: see
+        docs/howto/systematics.md.
+    backgrounds : sequence of Background
+        Processes that are mixed into every template with a share.
 
     Returns
     -------
@@ -139,6 +155,9 @@ def fit(
     arguments = locals()
     options = FitOptions.of(**{name: arguments[name] for name in FitOptions.model_fields})
     _check_templates(templates)
+    systematics, backgrounds = check_systematics(systematics), check_backgrounds(backgrounds)
+    whole = check_measurement(templates, systematics, backgrounds, options.calibrate)
+    signal, templates = templates, mixed(templates, backgrounds)
     target = find_objective(options.objective)
     where = distributed.find_device(options.device)
     generator = torch.Generator().manual_seed(options.seed)
@@ -174,13 +193,15 @@ def fit(
     cells = make_cells(net, templates.x, templates.template, weights, grid.unit, shape)
     # In units of log likelihood, over the held-out events: 0 means that nothing was learnt.
     gain = float(-(trainer.mean_cost(split.held_out) * split.held_out.effective).sum())
+    simulated = keep_events(templates.x, templates.template, templates.event_weights, options.seed)
     record = TrainingRecord(
         tuple(history), gain, schedule.epochs, schedule.batch, share, sizes=tried
     )
-    summary = summarise(templates, options.components, target)
+    summary = summarise(signal, options.components, target)
+    measurement = measure_network(net, whole, options.seed) if whole else None
     return Model(
         net, templates.grid, templates.query, options, record, q, copies, cells, summary,
-        files_of_all_ranks(templates.files), calibration,
+        files_of_all_ranks(templates.files), calibration, simulated, measurement,
     )  # fmt: skip
 
 

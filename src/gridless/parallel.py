@@ -1,8 +1,10 @@
 """Independent tasks: one after the other, on any executor, or on a dask cluster; and their bar."""
 
 import importlib
+import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, as_completed
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -22,6 +24,10 @@ WORKER_ENVIRONMENT = {
 RETRIES = 3
 # Seconds to wait for a scheduler to answer.
 TIMEOUT = 10
+# Seconds after which a cluster without results is asked whether it still has workers.
+CHECK_SECONDS = 10
+# Seconds without a worker after which no further one is waited for.
+GIVE_UP_SECONDS = 60
 
 
 def run(
@@ -50,7 +56,7 @@ def run(
         submit = _as_executor(executor).submit
         futures = [submit(_call, function, task) for task in tasks]
         try:
-            for number, future in enumerate(as_completed(futures)):
+            for number, future in enumerate(_completed(futures, executor)):
                 _result(future)
                 report(f"{number + 1} of {len(tasks)}")
         except BaseException:
@@ -58,6 +64,32 @@ def run(
                 future.cancel()
             raise
         return [_result(future) for future in futures]
+
+
+def _completed(futures: "Sequence[Future[Any]]", executor: Any) -> "Iterator[Future[Any]]":
+    """The futures as they end. A cluster without a worker for a while is given up."""
+    left = set(futures)
+    last_seen = time.monotonic()
+    while left:
+        done, left = wait(left, CHECK_SECONDS, FIRST_COMPLETED)
+        yield from done
+        if done or _has_workers(executor):
+            last_seen = time.monotonic()
+        elif time.monotonic() - last_seen > GIVE_UP_SECONDS:
+            raise InputError(
+                f"executor: no worker of the cluster has answered for {GIVE_UP_SECONDS} seconds; "
+                "start it again, with more memory for each worker"
+            )
+
+
+def _has_workers(executor: Any) -> bool:
+    """Whether a dask client has workers; other executors look after theirs."""
+    if not hasattr(executor, "ncores"):
+        return True
+    try:
+        return bool(executor.ncores())
+    except Exception:  # whatever a lost connection raises
+        return False
 
 
 def _call(function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
@@ -121,22 +153,42 @@ def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
         raise InputError(
             "a cluster needs dask, which is not installed: pip install 'gridless[cluster]'"
         ) from error
-    with dask.config.set({"distributed.nanny.pre-spawn-environ": WORKER_ENVIRONMENT}):
+    environment = {"distributed.nanny.pre-spawn-environ": WORKER_ENVIRONMENT}
+    with dask.config.set(environment), _silent("distributed"):
         try:
             client = (
                 distributed.Client(address, timeout=TIMEOUT)
                 if address is not None
                 else distributed.Client(
-                    n_workers=workers, threads_per_worker=1, dashboard_address=None
+                    n_workers=workers, threads_per_worker=1, dashboard_address=":0"
                 )
             )
-        except (OSError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
+            if address is None:
+                raise InputError(
+                    f"--workers: they cannot be started ({error}); give fewer, or make memory free"
+                ) from error
             raise InputError(
                 f"--dask: no scheduler answers at {address} ({error}); check the address and "
                 "that it runs"
             ) from error
         with client:
             yield client
+
+
+@contextmanager
+def _silent(package: str) -> Iterator[None]:
+    """Without what a package logs: what a user needs to know we say ourselves, in one line."""
+    every = [package, *(n for n in logging.root.manager.loggerDict if n.startswith(f"{package}."))]
+    loggers = [logging.getLogger(name) for name in every]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 @contextmanager

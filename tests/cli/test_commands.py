@@ -391,7 +391,7 @@ MISTAKES = {
     "level of 95": (["measure", M, D, "--level", "95"], "between 0 and 1"),
     "constraint on nothing": (["measure", M, D, "--constrain", "jes", "1", "0.1"], "'jes'"),
     "constraint without error": (["measure", M, D, "--constrain", "mass", "1", "0"], "positive"),
-    "no toys": (["closure", M, T, "--toys", "1"], "at least 2"),
+    "no toys": (["closure", M, T, "--toys", "1"], "from 2 to"),
     "a name without a number": (["closure", M, "{folder}/{{mass}}.root:events"], "number"),
     "export of nothing": (["export", M], "--onnx"),
     "curve without data": (["export", M, "--curve", "{bad}/c.json"], "needs observed events"),

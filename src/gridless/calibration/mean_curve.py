@@ -24,6 +24,8 @@ WIDTHS = (0.0, *np.geomspace(1e-3, 1.0, 13))
 # Rates r at which it falls off: about 0.4 where one event resolves a gap between templates. Larger
 # ones could follow a template that has a wrong label.
 RATES = (0.15, 0.3, 0.45)
+# Width that is usual beforehand, in units of the spread of the means over the templates.
+MODERATE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +77,17 @@ class MeanCurve:
         return np.asarray(slopes(t, self.powers) @ self.coefficients)
 
 
-def fit_mean_curve(moments: Moments) -> MeanCurve:
+def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     """The curve through the means of the templates.
 
     Parameters
     ----------
     moments : Moments
         Those of the whitened summary.
+    certain : bool
+        For long summaries and few templates. Turn to components of curvature only where it is
+        beyond the noise: the component with the most curvature is otherwise that of the most
+        noise. And take a curvature far beyond the change of the means as unlikely beforehand.
 
     Returns
     -------
@@ -90,12 +96,13 @@ def fit_mean_curve(moments: Moments) -> MeanCurve:
     count, parameters = moments.t.shape
     powers = powers_up_to(min(MAX_DEGREE[parameters], count + 2), parameters)
     matrix = terms(moments.t, powers)
-    rotation = _rotation(matrix, powers, moments.mean)
+    rotation = _rotation(matrix, powers, moments, certain)
     means = moments.mean @ rotation
     covariance = rotation.T @ moments.mean_covariance @ rotation
+    scale = MODERATE * float(means.std(axis=0).max()) if certain else np.inf
     widths = np.stack(
         [
-            _prior_widths(matrix, powers, means[:, i], covariance[:, i, i])
+            _prior_widths(matrix, powers, means[:, i], covariance[:, i, i], scale)
             for i in range(means.shape[1])
         ],
         axis=1,
@@ -151,14 +158,26 @@ def _posterior(
     )
 
 
-def _rotation(matrix: Array, powers: Powers, means: Array) -> Array:
+def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) -> Array:
     """Components (d, d) in which the curvature of mu is spread over as few as possible."""
     linear = matrix[:, powers.sum(axis=1) <= 1]
+    means = moments.mean
     straight = linear @ np.linalg.lstsq(linear, means, rcond=None)[0]
-    return np.asarray(np.linalg.svd(means - straight, full_matrices=True)[2].T)
+    if not certain:
+        return np.asarray(np.linalg.svd(means - straight, full_matrices=True)[2].T)
+    count, size = means.shape
+    noise = np.sqrt(np.trace(moments.mean_covariance, axis1=1, axis2=2) / size)
+    _, values, vectors = np.linalg.svd((means - straight) / noise[:, None], full_matrices=True)
+    # What noise alone reaches in so many rows and columns.
+    edge = np.sqrt(max(count - linear.shape[1], 0)) + np.sqrt(size)
+    kept = vectors[: int((values > 1.2 * edge).sum())]
+    # The rest of the components do not know of each other's noise.
+    return np.asarray(np.linalg.qr(np.vstack([kept, np.eye(size)]).T)[0])
 
 
-def _prior_widths(matrix: Array, powers: Powers, means: Array, variances: Array) -> Array:
+def _prior_widths(
+    matrix: Array, powers: Powers, means: Array, variances: Array, scale: float
+) -> Array:
     """The widths (terms,) of the prior of one component's coefficients: the root of the mean square
     of those in the table, each with the likelihood of the templates' means as its weight. Infinite
     for constant and linear terms."""
@@ -170,7 +189,9 @@ def _prior_widths(matrix: Array, powers: Powers, means: Array, variances: Array)
         widths = np.where(free, 0.0, width * span * rate ** np.maximum(degree - 2.0, 0.0))
         rows = matrix * widths
         covariance = rows @ rows.T + np.diag(variances)
-        scores.append(_restricted_likelihood(matrix[:, free], means, covariance))
+        # Few templates leave any curvature open: much more than `scale` is unlikely beforehand.
+        before = -2 * np.log1p((width * span / scale) ** 2)
+        scores.append(_restricted_likelihood(matrix[:, free], means, covariance) + before)
         squares.append(widths**2)
     weight = np.exp(np.array(scores) - max(scores))
     return np.where(free, np.inf, np.sqrt(weight @ np.array(squares) / weight.sum()))

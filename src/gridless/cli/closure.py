@@ -1,6 +1,7 @@
 """`gridless closure`: estimates of samples whose parameters are known."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,13 +14,22 @@ from gridless.cli.options import (
     likelihood_options,
     model_file,
     print_json,
+    print_result,
     where,
 )
+from gridless.errors import InputError
+from gridless.validation.limits import check_experiments
 
 
 @click.command()
 @model_file
-@click.argument("samples")
+@click.argument("samples", required=False)
+@click.option(
+    "--leave-one-out",
+    is_flag=True,
+    help="Estimate every inner template by a likelihood that does not know it; with SAMPLES, the "
+    "templates, the network too is trained anew without it.",
+)
 @click.option(
     "--weight", metavar="EXPRESSION", help="Weight of an event, if not that of the templates."
 )
@@ -32,7 +42,8 @@ from gridless.cli.options import (
 @as_json
 def closure(
     model: Path,
-    samples: str,
+    samples: str | None,
+    leave_one_out: bool,
     weight: str | None,
     where: str | None,
     level: float | None,
@@ -49,11 +60,16 @@ def closure(
 
     Example: gridless closure top.safetensors 'test_{mtop}.root:events' --toys 1000
     """
-    check_model_first(model, [samples])
-    from gridless.parallel import cluster
-    from gridless.validation.coverage import check_experiments
-
+    check_model_first(model, [] if samples is None else [samples])
+    if leave_one_out:
+        if toys is not None or constrain or fix:
+            raise InputError("--leave-one-out: takes no --toys, --constrain or --fix; leave them")
+        print_result(_left_out(model, samples, weight, where, dask, workers), machine)
+        return
+    if samples is None:
+        raise InputError("SAMPLES: none; give samples of known parameters, or --leave-one-out")
     check_experiments(2 if toys is None else toys, events, seed)
+    from gridless.parallel import cluster
 
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)
@@ -73,3 +89,32 @@ def closure(
             # Also if there can be no pseudo-experiments: the closure is made.
             if machine:
                 print_json(content)
+
+
+def _left_out(
+    model: Path,
+    templates: str | None,
+    weight: str | None,
+    where: str | None,
+    dask: str | None,
+    workers: int | None,
+) -> Any:
+    """The closure of every inner template without itself."""
+    from dataclasses import replace
+
+    from gridless.parallel import cluster
+
+    trained = gl.load(model)
+    events = None
+    if templates is not None:
+        query = replace(trained.query, weight=weight or trained.query.weight).where(where)
+        events = gl.read_templates(
+            templates,
+            query.observables,
+            trained.grid.bounds,
+            weight=query.weight,
+            selection=query.selection,
+            parameters=trained.grid.parameters,
+        )
+    with cluster(dask, workers) as executor:
+        return gl.leave_one_out(trained, events, executor)

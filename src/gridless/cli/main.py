@@ -13,7 +13,8 @@ from gridless.errors import InputError
 # In the order of use. Each is the command `NAME` in gridless/cli/NAME.py, loaded when it is asked
 # for; none of these files loads torch, which takes longer than everything else before the work.
 VERBS = (
-    *("example", "init", "audit", "fit", "measure", "closure", "report", "export"),
+    *("example", "init", "audit", "fit", "expect", "measure", "closure", "report", "export"),
+    *("plan", "review"),
     *("demo", "paper"),
 )
 

@@ -1,6 +1,7 @@
 """`gridless measure`: from observed events to an estimate."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,6 +19,7 @@ from gridless.cli.options import (
     weight,
     where,
 )
+from gridless.errors import InputError
 
 
 @click.command()
@@ -25,6 +27,19 @@ from gridless.cli.options import (
 @click.argument("data", nargs=-1, required=True)
 @likelihood_options
 @output_file("--scan", "Write the likelihood curve to a CSV file.")
+@click.option(
+    "--by", metavar="EXPRESSION", help="Compare groups of events, such as run - run % 1000."
+)
+@click.option("--blind", metavar="KEY", help="Shift the value by a hidden offset of this key.")
+@click.option("--unblind", metavar="KEY", help="Take the offset of this key off, and show both.")
+@click.option(
+    "--method",
+    type=click.Choice(["wilks", "feldman-cousins", "upper"]),
+    default="wilks",
+    show_default=True,
+    help="How intervals at --level are made; the last two by pseudo-experiments.",
+)
+@click.option("--toys", type=click.IntRange(2), help="Pseudo-experiments at each value.")
 @weight
 @where
 @executor_options
@@ -36,6 +51,11 @@ def measure(
     constrain: dict[str, tuple[float, float]],
     fix: dict[str, float],
     scan: Path | None,
+    by: str | None,
+    blind: str | None,
+    unblind: str | None,
+    method: str,
+    toys: int | None,
     weight: str | None,
     where: str | None,
     dask: str | None,
@@ -48,26 +68,64 @@ def measure(
     """
     check_model_first(model, data)
     check_places([scan], [model, *data])
+    _check_flags(blind, [scan, by, unblind], method, toys)
     from gridless.likelihood.restrict import restricted
     from gridless.parallel import cluster
 
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)
     with cluster(dask, workers) as executor:
-        likelihood = gl.read_likelihood(trained, data, weight, where, executor)
-    likelihood = restricted(likelihood, constrain, fix)
-    estimate = likelihood.maximum()
-    wider = {}
-    if level is not None:
-        wider = {name: likelihood.interval(level, name) for name in estimate.parameters}
+        likelihood = gl.read_likelihood(trained, data, weight, where, executor, by)
+        likelihood = restricted(likelihood, constrain, fix)
+        estimate = likelihood.maximum()
+        chosen = level or 0.95
+        wider = {}
+        if level is not None or method != "wilks":
+            wider = {
+                name: _interval(likelihood, name, chosen, method, toys, executor)
+                for name in estimate.parameters
+            }
     if scan is not None:
         gl.write_curve(scan, likelihood, "csv")
+    shown = estimate if blind is None else estimate.blinded(blind)
+    content, lines = shown.to_dict(), [str(shown)]
+    for name, ends in wider.items():
+        shift = 0.0 if blind is None else estimate.blinded(blind).offset(name)
+        low, high = ends[0] + shift, ends[1] + shift
+        found = {"level": chosen, "low": low, "high": high, "method": method}
+        content["parameters"][name]["interval"] = found
+        how = "" if method == "wilks" else f" ({method})"
+        lines.append(f"  {name}: {low:.6g} to {high:.6g} at {chosen:.0%}{how}")
+    if unblind is not None:
+        before = estimate.blinded(unblind)
+        content["blind"] = {name: before.value(name) for name in estimate.parameters}
+        lines += [
+            f"  {name} was {value:.6g} while it was blind"
+            for name, value in content["blind"].items()
+        ]
+    if by is not None:
+        groups = likelihood.by()
+        content |= {"by": by, **groups.to_dict()}
+        lines.append(f"\n{groups}")
     if machine:
-        content = estimate.to_dict()
-        for name, (low, high) in wider.items():
-            content["parameters"][name]["interval"] = {"level": level, "low": low, "high": high}
         print_json(content)
-        return
-    click.echo(str(estimate))
-    for name, (low, high) in wider.items():
-        click.echo(f"  {name}: {low:.6g} to {high:.6g} at {level:.0%}")
+    else:
+        click.echo("\n".join(lines))
+
+
+def _check_flags(blind: str | None, telling: list[Any], method: str, toys: int | None) -> None:
+    if blind is not None and any(flag is not None for flag in telling):
+        raise InputError("--blind: with --scan, --by or --unblind the value would be seen")
+    if method == "wilks" and toys is not None:
+        raise InputError("--toys: intervals of Wilks need none; give --method feldman-cousins")
+
+
+def _interval(
+    likelihood: Any, name: str, level: float, method: str, toys: int | None, executor: Any
+) -> tuple[float, float]:
+    if method == "wilks":
+        ends: tuple[float, float] = likelihood.interval(level, name)
+        return ends
+    belt = likelihood.belt(name, method=method, toys=toys or 2000, executor=executor)
+    found: tuple[float, float] = belt.interval(level)
+    return found

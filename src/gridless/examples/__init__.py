@@ -1,6 +1,7 @@
 """Problems with known densities: the paper's, and a zoo of others to judge a fit by."""
 
 from gridless.examples.example import Example
+from gridless.examples.nuisances import Nuisances
 from gridless.examples.paper import ManyObservables, OneObservable, TwoObservables, TwoParameters
 from gridless.examples.zoo import (
     AngleAndCount,
@@ -21,6 +22,7 @@ __all__ = [
     "HardToTell",
     "HeavyTails",
     "ManyObservables",
+    "Nuisances",
     "OneObservable",
     "OnlyTail",
     "OnlyWidth",

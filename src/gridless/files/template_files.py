@@ -210,7 +210,11 @@ def _name_values(files: Files, labels: Sequence[str] | None) -> Sequence[str]:
 def _check_values(files: Files, bounds: ArrayLike, labels: Sequence[str]) -> None:
     """Refuse values outside the bounds before anything is read."""
     values = np.array([value for value, _ in files])
-    limits = np.asarray(bounds, float)
+    try:
+        limits = np.asarray(bounds, float)
+    except (TypeError, ValueError):
+        make_grid(values, bounds, labels)  # which says what is wrong
+        raise
     limits = limits[None, :] if limits.shape == (2,) else limits
     if limits.shape == (len(labels), 2):
         outside = (values < limits[:, 0]) | (values > limits[:, 1])

@@ -11,6 +11,7 @@ from gridless.likelihood import chebyshev
 from gridless.likelihood.agreement import Agreement
 from gridless.likelihood.curve import Curve, add_series, ordered
 from gridless.likelihood.sources import Source
+from gridless.likelihood.toys import Toys
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array, as_number
 from gridless.templates.grid import Grid
@@ -56,6 +57,8 @@ class Channel:
         Identity of the model: channels of one model have the same simulation.
     name : str
         How estimates call the channel.
+    toys : Toys, optional
+        Where pseudo-experiments come from.
     observed : Binned, optional
         The events in bins of every observable.
     offered : int or None
@@ -72,6 +75,7 @@ class Channel:
     warnings: tuple[EstimateWarning, ...] = ()
     model: str = ""
     name: str = ""
+    toys: Toys | None = None
     observed: Binned | None = None
     offered: int | None = None
 
@@ -100,6 +104,7 @@ class Channel:
             if self.agreement and other.agreement
             else None,
             undivided=_add(self.undivided, other.undivided),
+            toys=self.toys + other.toys if self.toys and other.toys else None,
             observed=self.observed + other.observed if self.observed and other.observed else None,
             offered=add_offered(self, other),
         )
@@ -131,6 +136,7 @@ class Channel:
             sources={name: source.restrict(axis, t) for name, source in self.sources.items()},
             agreement=self.agreement and self.agreement.restrict(axis, t),
             undivided=undivided,
+            toys=self.toys and self.toys.restrict(axis, t),
         )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from gridless.likelihood.labels import label_html
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array
 from gridless.templates.query import used_of
+
+if TYPE_CHECKING:
+    from gridless.likelihood.blinding import Blinded
 
 STAT = "stat"
 SIMULATION = "simulation"
@@ -304,6 +307,22 @@ class Estimate(ByName[ParameterEstimate]):
     def valid(self) -> bool:
         """Whether values and intervals lie inside the bounds."""
         return not any(one.at_bound or any(one.cut) for one in self.results)
+
+    def blinded(self, key: str) -> "Blinded":
+        """The estimate with its values shifted by an offset that the key decides and nobody sees.
+
+        Parameters
+        ----------
+        key : str
+            The same key gives the same offset in every use of a parameter with these bounds.
+
+        Returns
+        -------
+        Blinded
+        """
+        from gridless.likelihood.blinding import Blinded
+
+        return Blinded(self, key)
 
     def to_dict(self) -> dict[str, Any]:
         """The estimate for machines, in what JSON can hold: what `--json` prints.

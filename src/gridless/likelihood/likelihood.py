@@ -9,6 +9,7 @@ import numpy as np
 
 from gridless.errors import InputError
 from gridless.likelihood import minimum
+from gridless.likelihood.belt import WILKS, Belt, constructed
 from gridless.likelihood.channel import (
     Channel,
     Constraint,
@@ -19,15 +20,15 @@ from gridless.likelihood.channel import (
     merge_channels,
 )
 from gridless.likelihood.curve import Curve
+from gridless.likelihood.derived import Derived
 from gridless.likelihood.display import Displayed
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.estimating import beyond_covariances, inside_covariances, make_estimate
 from gridless.likelihood.intervals import LEVEL, check_level, contour, interval, widened
-from gridless.likelihood.minuit import MinuitCost
 from gridless.templates.arrays import Array, as_number, as_numbers
 
 
-class Likelihood(Displayed, MinuitCost):
+class Likelihood(Displayed, Derived):
     """-sum_i w_i log [p(theta | x_i) / q(theta)], with q = 1 for prior="flat".
 
     `model.likelihood(x)` makes it. Call it with theta; add likelihoods of other events and of other
@@ -67,8 +68,8 @@ class Likelihood(Displayed, MinuitCost):
         self.channels = merge_channels(channels)
         self.constraints = tuple(constraints)
         self.grid = common_grid(self.channels)
-        bounds = zip(self.grid.parameters, self.grid.bounds.tolist(), strict=True)
-        super().__init__({name: (low, high) for name, (low, high) in bounds})
+        limits = zip(self.grid.parameters, self.grid.bounds.tolist(), strict=True)
+        super().__init__({name: (low, high) for name, (low, high) in limits})
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -131,6 +132,10 @@ class Likelihood(Displayed, MinuitCost):
             raise InputError("named: a sum of several channels; name each before adding them")
         return Likelihood([replace(self.channels[0], name=channel)], self.constraints)
 
+    def with_offered(self, events: int) -> "Likelihood":
+        """The same with the number of events before the selection; of one channel."""
+        return Likelihood([replace(self.channels[0], offered=events)], self.constraints)
+
     def scan(self, theta: Any) -> Array:
         """The likelihood at points, less its minimum.
 
@@ -180,7 +185,7 @@ class Likelihood(Displayed, MinuitCost):
         array([0.5, 0.5])
         """
         axis = self._axis(parameter)
-        function = minimum.profile(self.curve, [axis], self._best)
+        function = minimum.profile(self.curve, [axis], self.unit_best)
         low, high = self.grid.bounds[axis]
         t = (as_numbers(theta, "theta") - low) / (high - low)
         rises = [function(np.array([one])) - self._floor for one in t.ravel()]
@@ -263,7 +268,13 @@ class Likelihood(Displayed, MinuitCost):
         return self._estimate
 
     def interval(
-        self, level: float = LEVEL, parameter: str | None = None, *, stat: bool = False
+        self,
+        level: float = LEVEL,
+        parameter: str | None = None,
+        *,
+        stat: bool = False,
+        method: str = WILKS,
+        belt: Belt | None = None,
     ) -> tuple[float, float]:
         """(low, high) of a parameter at a confidence level, cut at the bounds.
 
@@ -275,6 +286,10 @@ class Likelihood(Displayed, MinuitCost):
             Which parameter, where there are several.
         stat : bool
             Without the uncertainty from simulation.
+        method : str
+            "wilks", or by pseudo-experiments "feldman-cousins" or "upper", a limit (CLs).
+        belt : Belt, optional
+            Pseudo-experiments for these, as `belt` makes them; by default made now.
 
         Returns
         -------
@@ -293,14 +308,13 @@ class Likelihood(Displayed, MinuitCost):
         >>> print(f"{low:.4f} {high:.4f}")
         0.3804 0.4196
         """
-        if parameter is None and len(self.parameters) > 1:
-            names = " or ".join(repr(name) for name in self.parameters)
-            raise InputError(f"interval: several parameters; say which: parameter={names}")
-        p = 0 if parameter is None else self._axis(parameter)
+        p = self.axis(parameter)
+        if method != WILKS:
+            return constructed(self, check_level(level), p, method, belt, stat)
         ends, cut = self.unit_interval(p, check_level(level))
         if not stat:
-            other = sum(c[p, p] for c in beyond_covariances(self, self._best).values())
-            ends = widened(ends, cut, self._best[p], other, level)
+            other = sum(c[p, p] for c in beyond_covariances(self, self.unit_best).values())
+            ends = widened(ends, cut, self.unit_best[p], other, level)
         low, high = self.grid.bounds[p, 0] + ends * self.grid.range[p]
         return float(low), float(high)
 
@@ -337,49 +351,40 @@ class Likelihood(Displayed, MinuitCost):
         axes = [self._axis(first), self._axis(second)]
         if axes[0] == axes[1]:
             raise InputError(f"contour: {first} twice; give two parameters")
-        t = contour(self.curve, self._best, self.unit_covariance, axes, check_level(level), points)
+        t = contour(
+            self.curve, self.unit_best, self.unit_covariance, axes, check_level(level), points
+        )
         curve = self.grid.bounds[axes, 0] + t * self.grid.range[axes]
         return np.vstack([curve, curve[:1]])
 
-    def to_dict(self) -> dict[str, Any]:
-        """The likelihood for machines, in what JSON can hold: what `export --curve` writes.
-
-        Returns
-        -------
-        dict
-            Parameters, bounds, Chebyshev coefficients, and the profile of each parameter.
-
-        Examples
-        --------
-        >>> from gridless.examples import OneObservable as Example
-        >>> Example().likelihood(Example().quantiles(0.4)).to_dict()["parameters"]
-        ['theta']
-        """
-        from gridless.likelihood.export import curve
-
-        return curve(self)
-
     @cached_property
-    def _best(self) -> Array:
+    def unit_best(self) -> Array:
         """The minimum in units of the range."""
         return minimum.lowest(self.curve)
 
     @cached_property
     def _floor(self) -> float:
-        return self.curve.value(self._best)
+        return self.curve.value(self.unit_best)
 
     @cached_property
     def _estimate(self) -> Estimate:
-        return make_estimate(self, self._best, LEVEL)
+        return make_estimate(self, self.unit_best, LEVEL)
 
     @cached_property
     def unit_covariance(self) -> Array:
         """The covariance from events and constraints in units of the range."""
-        return np.asarray(sum(inside_covariances(self, self._best).values()))
+        return np.asarray(sum(inside_covariances(self, self.unit_best).values()))
 
     def unit_interval(self, p: int, level: float) -> tuple[Array, Array]:
         """Ends of an interval in units of the range, and whether a bound cuts each."""
-        return interval(self.curve, self._best, self.unit_covariance, p, level)
+        return interval(self.curve, self.unit_best, self.unit_covariance, p, level)
+
+    def axis(self, parameter: str | None) -> int:
+        """The place of a parameter among all; of the only one, without a name."""
+        if parameter is None and len(self.parameters) > 1:
+            names = " or ".join(repr(name) for name in self.parameters)
+            raise InputError(f"parameter: there are several; say which: parameter={names}")
+        return 0 if parameter is None else self._axis(parameter)
 
     def _axis(self, parameter: str) -> int:
         if not isinstance(parameter, str) or parameter not in self.parameters:

@@ -150,6 +150,18 @@ def profile(curve: Curve, axes: list[int], best: Array) -> Callable[[Array], flo
     return lowest_others
 
 
+def profile_points(curve: Curve, axis: int, best: Array) -> Callable[[float], Array]:
+    """Where the curve is least, as a function of the parameter of `axis`: points of the box."""
+
+    def point(t: float) -> Array:
+        if curve.parameters == 1:
+            return np.array([t])
+        found = lowest(curve.restrict(axis, t), np.delete(best, axis))
+        return np.insert(found, axis, t)
+
+    return point
+
+
 def crossing(
     function: Callable[[float], float], start: float, level: float, step: float
 ) -> tuple[float, bool]:

@@ -25,6 +25,8 @@ COLLAPSED_LOG_Q = 0.1  # units of log likelihood between templates and halfway b
 SCORE_CHECK_P_VALUE = 1e-3  # of the means of all templates together
 LEAST_INFORMATION = 25.0  # in chi2: a slope that is known to a fifth of itself
 LEAST_GAIN = 3.0  # units of log likelihood on held-out events
+FAR_PULL = 3.0  # standard deviations of its constraint that a nuisance parameter may be pulled
+TIGHT_PULL = 0.05  # of its constraint: an error after the fit that few variations are meant for
 
 
 class EstimateWarning(NamedTuple):
@@ -148,6 +150,17 @@ WARNINGS = (
         "fit the models of the others with replicas: theirs is missing from the error",
         serious=False,
     ),
+    Rule(
+        "pulled",
+        f"a nuisance parameter is over {FAR_PULL:g} standard deviations from its constraint",
+        "the variation does not describe what the observed events show: look at its distribution",
+    ),
+    Rule(
+        "over_constrained",
+        f"the fit knows a nuisance parameter to under {TIGHT_PULL:g} of its constraint",
+        "one parameter may be too few for this systematic: split it, or make the variation smaller",
+        serious=False,
+    ),
 )
 
 
@@ -253,6 +266,18 @@ def prior_warnings(names: Sequence[str], shifts: Array) -> list[EstimateWarning]
         'fit with prior="divide"'
     )
     return [EstimateWarning("implied_prior", text)]
+
+
+def nuisance_warnings(name: str, pull: float, constrained: float) -> list[EstimateWarning]:
+    """pulled, over_constrained: a nuisance parameter after the fit, in units of its constraint."""
+    found = []
+    if abs(pull) > FAR_PULL:
+        text = f"{name} is pulled by {pull:+.1f} standard deviations of its constraint"
+        found.append(EstimateWarning("pulled", text))
+    if constrained < TIGHT_PULL:
+        text = f"{name} is known to {constrained:.2g} of its constraint from the events alone"
+        found.append(EstimateWarning("over_constrained", text))
+    return found
 
 
 def source_warnings(source: str, without: Sequence[str]) -> list[EstimateWarning]:

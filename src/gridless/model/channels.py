@@ -1,5 +1,9 @@
 """The likelihood of observed events as a channel: calibrated, or as the network has learnt it."""
 
+from dataclasses import replace
+from functools import reduce
+from operator import add
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -11,9 +15,11 @@ from gridless.likelihood import chebyshev
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.estimate import MODEL, SIMULATION
 from gridless.likelihood.sources import Replicas as ReplicaSource
+from gridless.measurement.measurement import Measurement
+from gridless.measurement.term import Sums, sums_of
 from gridless.model.evaluation import event_polynomials, log_density, log_likelihood
 from gridless.model.replicas import Replicas
-from gridless.model.summaries import mean_summaries
+from gridless.model.summaries import event_features, mean_summaries
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
@@ -37,22 +43,41 @@ def calibrated_channel(
         sums += w**2 @ rows
         squares += float((w**2).sum())
     transform = calibration.transform
+    y = (total - weight * calibration.centre) @ transform
+    channel = channel_of_sum(calibration, grid, y, weight, len(table))
     if weights is None:
-        scores = len(table) * calibration.spread
-    else:
-        scores = calibration.observed_spread(
-            transform.T @ products @ transform, sums @ transform, squares
-        )
+        return channel
+    scores = calibration.observed_spread(
+        transform.T @ products @ transform, sums @ transform, squares
+    )
+    return replace(channel, scores=scores)
+
+
+def channel_of_sum(
+    calibration: Calibration, grid: Grid, y: Array, weight: float, events: int
+) -> Channel:
+    """The likelihood of events with the sum y of whitened summaries."""
     return Channel(
-        calibration.total((total - weight * calibration.centre) @ transform, weight),
+        calibration.total(y, weight),
         grid,
-        len(table),
-        scores=scores,
+        events,
+        scores=events * calibration.spread,
         sources={
             SIMULATION: TemplateNoise(calibration, weight),
             MODEL: Interpolation(calibration, weight),
         },
     )
+
+
+def observed_sums(
+    network: Network, measurement: Measurement, table: Array, weights: Array | None
+) -> Sums:
+    """Sums over observed events of their summaries: all that a measurement needs of them."""
+    parts = [
+        sums_of(measurement.summaries(c, z), None if weights is None else weights[part])
+        for part, c, z in event_features(network, table)
+    ]
+    return reduce(add, parts)
 
 
 def learnt_channel(

@@ -23,12 +23,15 @@ from gridless.density.network import (
 from gridless.errors import InputError
 from gridless.files.write import write_whole
 from gridless.likelihood.agreement import Cells
+from gridless.measurement.archive import arrays_of, header_of, measurement_of
+from gridless.measurement.measurement import Measurement
 from gridless.model.archive import check_finite, check_shape, curve, pack, take, unpack
 from gridless.model.header import FORMAT, Header, read_header
 from gridless.model.model import Model
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions
 from gridless.model.replicas import Replicas
+from gridless.model.simulated import SimulatedEvents
 from gridless.registry import BASES, NETWORKS
 from gridless.templates.grid import Grid
 
@@ -66,6 +69,7 @@ def model_bytes(model: Model) -> bytes:
         files=list(model.files),
         summary=model.summary,
         labels=dict(grid.labels),
+        measurement=None if model.measurement is None else header_of(model.measurement),
     )
     arrays = {f"network.{name}": value for name, value in network.state_dict().items()}
     arrays |= {
@@ -80,6 +84,12 @@ def model_bytes(model: Model) -> bytes:
     if model.calibration is not None:
         made = model.calibration.arrays()
         arrays |= {f"calibration.{k}": torch.as_tensor(v) for k, v in made.items()}
+    if model.simulated is not None:
+        kept = vars(model.simulated)
+        arrays |= {f"simulated.{k}": torch.as_tensor(v) for k, v in kept.items()}
+    if model.measurement is not None:
+        whole = arrays_of(model.measurement)
+        arrays |= {f"measurement.{k}": torch.as_tensor(v) for k, v in whole.items()}
     if model.cells is not None:
         cells = {k: v for k, v in asdict(model.cells).items() if v is not None}
         arrays |= {f"cells.{k}": torch.as_tensor(v) for k, v in cells.items()}
@@ -180,7 +190,38 @@ def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | n
         header.summary,
         tuple(header.files),
         _build_calibration(_under("calibration.", arrays), grid),
+        _build_simulated(_under("simulated.", arrays), grid, len(header.query.observables)),
+        _build_measurement(header, _under("measurement.", arrays), grid),
     )
+
+
+def _build_simulated(
+    arrays: dict[str, Tensor], grid: Grid, observables: int
+) -> SimulatedEvents | None:
+    if not arrays:
+        return None
+    template = arrays["template"]
+    check_shape("simulated.template", template, None, kind=torch.int32)
+    kept = SimulatedEvents(
+        take(arrays, "x", len(template), observables),
+        np.asarray(template.numpy()),
+        take(arrays, "weights", len(template)),
+    )
+    try:
+        kept.check(len(grid), observables)
+    except ValueError as error:
+        raise InputError(f"damaged, {error}; {_CURE}") from error
+    return kept
+
+
+def _build_measurement(header: Header, arrays: dict[str, Tensor], grid: Grid) -> Measurement | None:
+    if header.measurement is None:
+        return None
+    found = {name: np.asarray(array.numpy()) for name, array in arrays.items()}
+    try:
+        return measurement_of(header.measurement, found, grid, len(header.query.observables))
+    except (ValueError, IndexError) as error:
+        raise InputError(f"damaged, {error}; {_CURE}") from error
 
 
 def _build_calibration(arrays: dict[str, Tensor], grid: Grid) -> Calibration | None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from gridless.errors import InputError
+from gridless.measurement.archive import MeasurementHeader
 from gridless.model.record import TrainingRecord, nan_for_null
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
@@ -43,6 +44,7 @@ class Header(BaseModel):
     files: list[FileRecord] = []
     summary: Annotated[Summary | None, BeforeValidator(_findings)] = None
     labels: dict[str, str] = {}
+    measurement: MeasurementHeader | None = None
 
 
 def _from_format_2(header: dict[str, Any]) -> dict[str, Any]:

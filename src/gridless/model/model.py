@@ -28,18 +28,26 @@ from gridless.likelihood.warnings import (
     check_warnings,
     model_warnings,
 )
+from gridless.measurement.archive import arrays_of
+from gridless.measurement.likelihood import MeasurementLikelihood
+from gridless.measurement.measurement import Measurement
+from gridless.measurement.term import SummaryChannel
 from gridless.model.cells import far_events, fill
 from gridless.model.channels import (
     calibrated_channel,
     calibrated_vectors,
     learnt_channel,
     learnt_vectors,
+    observed_sums,
 )
 from gridless.model.evaluation import mixture_of
+from gridless.model.grouping import grouped
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.replicas import Replicas
+from gridless.model.simulated import SimulatedEvents
+from gridless.model.simulating import Simulating
 from gridless.templates.arrays import Array, as_events, as_weights, check_total, check_used
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Binned, Histogram, bin_events
@@ -51,15 +59,16 @@ LARGEST_COEFFICIENT = 1e100
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Simulating):
     """p(theta | x) as learnt from templates, with the implied prior that belongs to it.
 
     `query` says how observables are made of columns, and which events are used. `options` are the
     arguments of the fit, `record` how the training went. `calibration` makes likelihoods that are
     valid whatever the network learnt; without it (calibrate=False) `replicas` carry the uncertainty
-    from finite simulation. `cells` tell whether observed events look like it. `summary` is the
+    from finite simulation. `measurement` knows the systematics and backgrounds. `cells` tell
+    whether observed events look like it. `summary` is the
     audit of the templates with the distributions of their observables, `files` where they came
-    from.
+    from. `simulated` are some of the simulated events: `at` makes simulation at any theta of them.
 
     Examples
     --------
@@ -84,6 +93,8 @@ class Model:
     summary: Summary | None = None
     files: tuple[FileRecord, ...] = ()
     calibration: Calibration | None = None
+    simulated: SimulatedEvents | None = None
+    measurement: Measurement | None = None
 
     @property
     def observables(self) -> tuple[str, ...]:
@@ -139,22 +150,27 @@ class Model:
         mixture = mixture_of(self.network.double_copy(), self.events(x)[0])
         return Posterior(mixture, self.grid, self.log_q)
 
-    def likelihood(self, x: Any, weights: Any = None) -> Likelihood:
+    def likelihood(self, x: Any, weights: Any = None, by: Any = None) -> Likelihood:
         """-sum_i w_i log [p(theta | x_i) / q(theta)] of the observed events, in one pass; up to a
         constant.
 
         Of a data frame, events that the model's selection leaves out are not used. An array holds
         the observables alone: give selected events, or a warning says that they are not.
+
+        `by` (events,) names the group of each event, such as its run period: groups are channels
+        of their own, which `likelihood.by()` compares.
         """
         table, given = self.events(x, weights)
         if given is not None:
             check_total(float(given.sum()))
+        if by is not None:
+            return grouped(self.likelihood_of, table, given, by)
         likelihood = self.likelihood_of(table, given)
         check_used(likelihood.events, len(table))
         offered = len(x) if hasattr(x, "columns") else getattr(x, "offered", None)
         if offered in (None, len(table)):
             return likelihood
-        return Likelihood([replace(likelihood.channels[0], offered=offered)])
+        return likelihood.with_offered(offered)
 
     @own_threads()
     def likelihood_of(self, table: Array, weights: Array | None) -> Likelihood:
@@ -189,8 +205,12 @@ class Model:
             warnings=self.warnings,
             model=self.identity,
             observed=self._binned(used, of_used),
+            toys=self.toys(float(w.sum()), float((w**2).sum())),
         )
-        return Likelihood([channel])
+        if self.measurement is None:
+            return Likelihood([channel])
+        sums = observed_sums(self.network, self.measurement, used, of_used)
+        return MeasurementLikelihood([SummaryChannel(self.measurement, sums, channel)])
 
     def _learnt_channel(self, table: Array, weights: Array | None) -> Channel:
         """The likelihood as the network has learnt it."""
@@ -267,6 +287,8 @@ class Model:
             parts.append(self.replicas.log_q)
         if self.calibration is not None:
             parts += [self.calibration.a, self.calibration.b]
+        if self.measurement is not None:
+            parts += arrays_of(self.measurement).values()
         digest = sha256()
         for part in parts:
             digest.update(np.ascontiguousarray(part).tobytes())

@@ -10,11 +10,13 @@ from gridless.files.read import Sample, pieces, stream
 from gridless.files.table import Rows, check_distinct
 from gridless.files.template_files import read_known
 from gridless.likelihood.likelihood import Likelihood
+from gridless.model.grouping import grouped
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import check_squares, check_total, check_used
 from gridless.templates.query import Query
 
+GROUP = "group of an event"  # the last column that is read, where events are grouped
 BLOCK_ROWS = 250_000  # rows in memory at once
 TASK_ROWS = 2_000_000  # rows of one task: enough to hide its overhead, few enough to repeat it
 
@@ -25,6 +27,7 @@ def read_likelihood(
     weight: str | None = None,
     where: str | None = None,
     executor: Any = None,
+    by: str | None = None,
 ) -> Likelihood:
     """The likelihood of the events in files, which are never in memory at once.
 
@@ -43,6 +46,9 @@ def read_likelihood(
     executor : concurrent.futures.Executor or dask client, optional
         Runs the tasks; without one, this process does. Sums are taken in the same order
         everywhere, so that the numbers are the same.
+    by : str, optional
+        Expression of columns whose value tells the group of an event, such as `run - run % 1000`:
+        groups are channels of their own, which `likelihood.by()` compares.
 
     Returns
     -------
@@ -63,6 +69,8 @@ def read_likelihood(
     """
     files = sources if isinstance(sources, list | tuple) else [sources]
     query = replace(model.query, weight=weight).where(where)
+    if by is not None:
+        query = replace(query, observables=query.observables | {GROUP: by})
     if not files:
         raise InputError("sources: none; give at least one file of observed events")
     check_distinct(files)
@@ -134,7 +142,10 @@ def _piece_likelihood(
     for x, weights in stream(source, query, BLOCK_ROWS, rows, counts.append):
         if weights is not None:
             check_squares(weights)
-        part = model.likelihood_of(x, weights)
+        if GROUP in query.observables:
+            part = grouped(model.likelihood_of, x[:, :-1], weights, x[:, -1])
+        else:
+            part = model.likelihood_of(x, weights)
         likelihood = part if likelihood is None else likelihood + part
         total += len(x) if weights is None else float(weights.sum())
     return likelihood, total, sum(counts)

@@ -56,3 +56,20 @@ def _projection(basis: PolynomialBasis, points: Array) -> Tensor:
 def mean_summaries(network: Network, x: Array) -> Iterator[tuple[slice, Tensor]]:
     """c (events, d), the mean over the members, chunk by chunk of the events."""
     return ((part, c[0] if len(c) == 1 else c.mean(0)) for part, c in event_summaries(network, x))
+
+
+def event_features(network: Network, x: Array) -> Iterator[tuple[slice, Array, Array]]:
+    """c (events, d) and the standardised inputs z (events, observables), chunk by chunk.
+
+    Sums over simulated and over observed events are of numbers of one precision.
+    """
+    for part in event_blocks(len(x), network.members):
+        rows = torch.as_tensor(x[part])
+        with torch.no_grad():
+            z = network.standardise(rows)
+            own = network.polynomial(1)
+            if own is not None:
+                c = network(z.to(network.dtype)).coefficients().double().mean(0).numpy()
+            else:
+                c = next(mean_summaries(network, x[part]))[1].double().numpy()
+        yield part, c, z.double().numpy()

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from gridless import distributed
 from gridless.density.network import Network
+from gridless.errors import InputError
 from gridless.templates.arrays import Array, slices
 from gridless.templates.templates import Templates
 
@@ -121,6 +122,7 @@ def standardised(templates: Templates, weights: Array, network: Network) -> Even
     network.set_inputs(
         *(distributed.of_first(torch.as_tensor(v)) for v in input_transformation(templates.x))
     )
+    _check_scale(templates, network)
     inputs = network.unlimited(torch.as_tensor(templates.x)).float()
     network.low = distributed.lowest(inputs.amin(0))
     network.high = -distributed.lowest(-inputs.amax(0))
@@ -130,6 +132,22 @@ def standardised(templates: Templates, weights: Array, network: Network) -> Even
         torch.as_tensor(weights).float().unsqueeze(0),
         torch.as_tensor(templates.grid.unit, dtype=torch.float32),
     )
+
+
+def _check_scale(templates: Templates, network: Network) -> None:
+    """Refuse observables in units in which float32, that networks compute in, has no numbers."""
+    fits = torch.isfinite(network.mean) & torch.isfinite(network.scale)
+    least = torch.finfo(torch.float32).tiny
+    fits &= network.scale > least
+    # Squares of the smallest numbers are lost, and their spread with them.
+    spread = torch.as_tensor(np.array([c.max() - c.min() for c in templates.x.T]))
+    fits &= (spread == 0) | (spread > least)
+    for name, column, fit in zip(templates.observables, templates.x.T, fits, strict=True):
+        if not fit:
+            raise InputError(
+                f"x: column {name!r} has values as large as {np.abs(column).max():g}; give it in "
+                "units in which its values are nearer to 1"
+            )
 
 
 def input_transformation(x: Array) -> tuple[Array, Array, Array]:

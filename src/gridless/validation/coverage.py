@@ -12,13 +12,12 @@ from gridless.likelihood.estimate import read_only
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import Array
+from gridless.validation.limits import check_experiments
 from gridless.validation.pseudo_experiments import Draws, estimates
 from gridless.validation.samples import KnownSample, Samples, known_samples
 
 # Sums over pseudo-experiments, (values, parameters) each: everything else follows from them.
 SUMS = ("inside", "shift", "shift_squared", "pull", "pull_squared")
-MAX_EXPERIMENTS = 10_000_000
-MAX_EVENTS = 1_000_000_000
 POOL_PER_EXPERIMENT = 10  # times as large as an experiment should a sample be at least
 
 
@@ -240,21 +239,6 @@ def coverage(
     truth = np.array([sample.truth for sample in known])
     named = dict(zip(SUMS, np.moveaxis(sums, 1, 0), strict=True))
     return Coverage(truth, **named, toys=toys, events=size, parameters=model.grid.parameters)
-
-
-def check_experiments(toys: Any, events: Any = None, seed: Any = 0, first: Any = 0) -> None:
-    """Refuse numbers that no pseudo-experiments can have."""
-    limits = {
-        "toys": (toys, 2, MAX_EXPERIMENTS),
-        "events": (1 if events is None else events, 1, MAX_EVENTS),
-        "seed": (seed, 0, 2**63 - 1),
-        "first": (first, 0, 2**31),
-    }
-    for name, (value, least, most) in limits.items():
-        if not isinstance(value, int | np.integer) or not least <= value <= most:
-            raise InputError(
-                f"{name}: {value!r:.40}; give a whole number from {least:,} to {most:,}"
-            )
 
 
 def _check_weights(model: Model, known: list[KnownSample]) -> None:

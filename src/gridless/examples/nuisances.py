@@ -1,0 +1,245 @@
+"""A measurement with eight systematics and a background whose profiled likelihood is known."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import gammaln
+from scipy.stats import gamma, logistic, norm
+
+from gridless.examples.example import Example
+from gridless.measurement.inputs import Background, Systematic
+from gridless.templates.arrays import Array
+from gridless.templates.templates import Templates
+
+if TYPE_CHECKING:
+    from gridless.model.model import Model
+
+STEP = 1e-3  # of each parameter, for slopes of the exact log density
+LONGEST_STEP = 1.0  # in any parameter, until it converges
+MOST_STEPS = 30  # of the exact fit
+SHARES = (1e-3, 0.9)  # between which the share of the background is held
+CONVERGED = 1e-8  # units of log likelihood
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The exact profiled likelihood of a sample: values of theta and all nuisance parameters, their
+    covariance, and the impact of each nuisance parameter on theta."""
+
+    values: Array
+    covariance: Array
+    impacts: Array
+
+    @property
+    def value(self) -> float:
+        """The best theta."""
+        return float(self.values[0])
+
+    @property
+    def error(self) -> float:
+        """Its error, every systematic included."""
+        return float(np.sqrt(self.covariance[0, 0]))
+
+
+@dataclass(frozen=True)
+class Nuisances(Example):
+    """Six observables, eight systematics and a background of 10 +- 3 percent.
+
+    x1 ~ scale N(5 + theta, width) carries the parameter; scales (jes, bjes), the width (jer),
+    shifts
+    (pileup, fsr, isr) and shapes (lepton, tail) move it and the others, which constrain them.
+
+    Examples
+    --------
+    >>> example = Nuisances()
+    >>> exact = example.exact(example.sample(0.4, 2_000, seed=1))
+    >>> bool(abs(exact.value - 0.4) < 4 * exact.error)
+    True
+    """
+
+    share: float = 0.1
+    share_error: float = 0.03
+    observables = ("x1", "x2", "x3", "x4", "x5", "x6")
+    systematics = ("jes", "bjes", "jer", "pileup", "lepton", "isr", "fsr", "tail")
+
+    @property
+    def nuisances(self) -> tuple[str, ...]:
+        """The systematics, and the background."""
+        return (*self.systematics, "background")
+
+    def draw(self, theta: Array, random: np.random.Generator) -> Array:
+        """One event for each theta, a background with its share."""
+        return self.observed(theta, np.zeros(len(self.nuisances)), random)
+
+    def observed(self, theta: Array, alpha: Array, random: np.random.Generator) -> Array:
+        """One event for each theta with the nuisance parameters at alpha."""
+        signal = self.signal(self.primary(len(theta), random), theta, alpha)
+        other = self.other(self.primary(len(theta), random), alpha)
+        mixed = random.random(len(theta)) < self.share + self.share_error * alpha[-1]
+        return np.where(mixed[:, None], other, signal)
+
+    def primary(self, events: int, random: np.random.Generator) -> Array:
+        """Uniform numbers of which events are made: the same for every variation."""
+        return random.random((events, 6)).clip(1e-12, 1 - 1e-12)
+
+    def signal(self, u: Array, theta: Any, alpha: Array) -> Array:
+        """Signal events of uniform numbers u."""
+        location, scale, shape = self._signal(np.asarray(theta, float), alpha)
+        return self._events(u, location, scale, shape)
+
+    def other(self, u: Array, alpha: Array) -> Array:
+        """Background events of uniform numbers u."""
+        return self._events(u, *self._other(alpha))
+
+    def log_density(self, x: Array, theta: Any) -> Array:
+        return self.log_profile(x, np.concatenate([[theta], np.zeros(len(self.nuisances))]))
+
+    def log_profile(self, x: Array, p: Array) -> Array:
+        """log p(x | theta, alpha) of each event, p = (theta, alpha)."""
+        alpha = p[1:]
+        f = np.clip(self.share + self.share_error * alpha[-1], *SHARES)
+        signal = self._log_pdf(x, *self._signal(p[0], alpha))
+        other = self._log_pdf(x, *self._other(alpha))
+        return np.asarray(np.logaddexp(np.log1p(-f) + signal, np.log(f) + other))
+
+    def exact(self, x: Array, start: Array | None = None) -> Exact:
+        """The minimum of -sum log p(x | theta, alpha) + alpha^2 / 2, by Newton steps with the outer
+        product of the scores."""
+        count = 1 + len(self.nuisances)
+        p = np.concatenate([[0.5], np.zeros(count - 1)]) if start is None else start.copy()
+        prior = np.diag([0.0, *[1.0] * (count - 1)])
+        for _ in range(MOST_STEPS):
+            scores = self.scores(x, p)
+            gradient = -scores.sum(axis=0) + prior @ p
+            hessian = scores.T @ scores + prior
+            step = np.linalg.solve(hessian, gradient)
+            p = p - step * min(1.0, LONGEST_STEP / np.abs(step).max())
+            if gradient @ step < CONVERGED:
+                break
+        scores = self.scores(x, p)
+        covariance = np.asarray(np.linalg.inv(scores.T @ scores + prior))
+        return Exact(p, covariance, covariance[0, 1:])
+
+    def scores(self, x: Array, p: Array) -> Array:
+        """d log p / d (theta, alpha) of each event."""
+        found = []
+        for axis in range(len(p)):
+            step = np.zeros_like(p)
+            step[axis] = STEP
+            found.append(
+                (self.log_profile(x, p + step) - self.log_profile(x, p - step)) / (2 * STEP)
+            )
+        return np.stack(found, axis=1)
+
+    def simulate(
+        self, events: int, seed: int, kind: str = "same", templates: int = 10
+    ) -> tuple[Templates, list[Systematic], list[Background]]:
+        """Signal templates of `events` events each, with systematics and the background.
+
+        Parameters
+        ----------
+        events : int
+            Of each template, and of the background.
+        seed : int
+            Fixes everything random.
+        kind : str
+            How variations are made: of the "same" events, of "independent" ones, or as "weights"
+            of the nominal ones.
+        templates : int
+            Values of theta.
+        """
+        random = np.random.default_rng(seed)
+        theta = np.repeat((np.arange(templates) + 0.5) / templates, events)
+        none = np.zeros(len(self.nuisances))
+        u, v = self.primary(len(theta), random), self.primary(events, random)
+        x, other = self.signal(u, theta, none), self.other(v, none)
+        found, of_other = [], []
+        for number, name in enumerate(self.systematics):
+            sides: list[Any] = []
+            others: list[Any] = []
+            for sign in (1.0, -1.0):
+                alpha = none.copy()
+                alpha[number] = sign
+                if kind == "weights":
+                    sides.append(
+                        self._ratio(x, self._signal(theta, alpha), self._signal(theta, none))
+                    )
+                    others.append(self._ratio(other, self._other(alpha), self._other(none)))
+                    continue
+                if kind == "independent":
+                    u, v = self.primary(len(theta), random), self.primary(events, random)
+                sides.append((self.signal(u, theta, alpha), theta))
+                others.append((self.other(v, alpha), None))
+            found.append(Systematic(name, sides[0], sides[1]))
+            if name == "jes":
+                of_other.append(Systematic(name, others[0], others[1]))
+        background = Background(
+            "background", other, self.share, self.share_error, systematics=of_other
+        )
+        made = Templates(x, theta, bounds=(0, 1), observables=self.observables)
+        return made, found, [background]
+
+    def fit(self, events: int, seed: int, kind: str = "same", **options: Any) -> "Model":
+        """A model of `simulate(events, seed, kind)`."""
+        from gridless.fitting import fit
+
+        templates, systematics, backgrounds = self.simulate(events, seed, kind)
+        return fit(
+            templates, systematics=systematics, backgrounds=backgrounds, seed=seed, **options
+        )
+
+    def _signal(self, theta: Any, a: Array) -> tuple[list[Any], list[Any], list[float]]:
+        """Location, scale and shape of every observable of the signal."""
+        jes, bjes, jer, pileup, lepton, isr, fsr, tail = a[:8]
+        k1, k2 = (1 + 0.02 * jes) * (1 + 0.01 * bjes), 1 + 0.02 * jes
+        k3 = (1 + 0.01 * bjes) * (1 + 0.005 * fsr)
+        location = [
+            k1 * (5 + theta + 0.01 * isr - 0.02 * fsr),
+            k2 * (4 + 0.02 * pileup),
+            0.0,
+            (1 + 0.01 * lepton) * (3 + 0.05 * pileup),
+            0.0,
+            0.3 * theta,
+        ]
+        scale = [
+            k1 * (1 + 0.15 * jer), k2 * 0.5, k3, (1 + 0.01 * lepton) * 0.6, 1 + 0.05 * isr,
+            1 + 0.1 * tail,
+        ]  # fmt: skip
+        return location, scale, [0.0, 0.0, 9.0, 0.0, 2.0, 0.0]
+
+    def _other(self, a: Array) -> tuple[list[Any], list[Any], list[float]]:
+        """The same of the background, which only the first systematic moves."""
+        k = 1 + 0.02 * a[0]
+        location = [k * 5.5, k * 4.0, 0.0, 3.0, 0.0, 0.0]
+        return location, [k * 2.0, k * 1.2, 1.2, 1.0, 1.5, 1.5], [0.0, 0.0, 6.0, 0.0, 2.0, 0.0]
+
+    def _events(self, u: Array, location: list[Any], scale: list[Any], shape: list[float]) -> Array:
+        columns = []
+        for j, kind in enumerate((norm, norm, gamma, logistic, gamma, norm)):
+            base = kind.ppf(u[:, j], shape[j]) if kind is gamma else kind.ppf(u[:, j])
+            columns.append(location[j] + scale[j] * base)
+        return np.stack(columns, axis=1)
+
+    def _log_pdf(
+        self, x: Array, location: list[Any], scale: list[Any], shape: list[float]
+    ) -> Array:
+        total = np.zeros(len(x))
+        for j, kind in enumerate((norm, norm, gamma, logistic, gamma, norm)):
+            y = (x[:, j] - location[j]) / scale[j]
+            total += _log_base(kind, y, shape[j]) - np.log(scale[j])
+        return total
+
+    def _ratio(self, x: Array, varied: Any, nominal: Any) -> Array:
+        """Weights that make the varied density of nominal events."""
+        return np.asarray(np.exp(self._log_pdf(x, *varied) - self._log_pdf(x, *nominal)))
+
+
+def _log_base(kind: Any, y: Array, shape: float) -> Array:
+    """The log density of a standard normal, logistic or gamma number, up to a constant."""
+    if kind is norm:
+        return np.asarray(-0.5 * y**2 - 0.5 * np.log(2 * np.pi))
+    if kind is logistic:
+        return np.asarray(-y - 2 * np.logaddexp(0, -y))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(y > 0, (shape - 1) * np.log(y) - y - gammaln(shape), -np.inf)

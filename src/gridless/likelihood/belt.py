@@ -1,0 +1,325 @@
+"""Intervals by construction: what a likelihood ratio does in pseudo-experiments at every theta.
+
+At each value of a parameter, the others at their best there, pseudo-experiments tell how large
+l(theta) - min l becomes if that value is true. A value belongs to the interval of Feldman and
+Cousins if the observed one is within the share `level` of them. That covers near bounds and for
+few events, where the quantiles of Wilks do not.
+
+A limit asks only for pseudo-experiments whose estimate is lower than theta, and divides by
+the share of those without signal, at the lower bound, that are as far away: CLs.
+"""
+
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gridless.errors import InputError
+from gridless.files.write import write_whole
+from gridless.likelihood import minimum
+from gridless.likelihood.channel import Place
+from gridless.likelihood.intervals import check_level
+from gridless.likelihood.lattice import Lattice
+from gridless.likelihood.toys import generator
+from gridless.parallel import run
+from gridless.templates.arrays import Array
+
+if TYPE_CHECKING:
+    from gridless.likelihood.likelihood import Likelihood
+
+FELDMAN_COUSINS = "feldman-cousins"
+UPPER = "upper"
+WILKS = "wilks"
+METHODS = (FELDMAN_COUSINS, UPPER)
+POINTS = 61  # values of the parameter at which pseudo-experiments are made
+TOYS = 2000  # pseudo-experiments at each
+REACH = 5.0  # errors on either side of the estimate that the values span
+PER_TASK = 8  # values of one task
+
+
+class Settings(NamedTuple):
+    """How pseudo-experiments are made: for which method, how many, at how many values."""
+
+    method: str = FELDMAN_COUSINS
+    toys: int = TOYS
+    points: int = POINTS
+    seed: int = 0
+    stat: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Belt:
+    """Pseudo-experiments at many values of one parameter; `likelihood.belt()` makes it.
+
+    Belts of further pseudo-experiments, with another seed, add up: `a + b`.
+
+    Attributes
+    ----------
+    parameter, method : str
+        Of what, and for which interval.
+    theta : array (points,)
+        The values.
+    observed : array (points,)
+        l(theta) - min l of the observed events, the other parameters at their best.
+    rises : array (points, toys)
+        The same of the pseudo-experiments at each value.
+    without : array (points, toys)
+        Of a limit: the same of pseudo-experiments at the lower bound.
+    best : float
+        The estimate of the observed events.
+    bounds : tuple of float
+        Those of the parameter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> theta, normal = np.linspace(0, 1, 51), np.random.default_rng(1).normal(size=(51, 2000))
+    >>> rises = 0.5 * normal**2
+    >>> observed = 0.5 * ((theta - 0.4) / 0.05) ** 2
+    >>> belt = Belt("theta", "feldman-cousins", theta, observed, rises, rises[:, :0], 0.4, (0, 1))
+    >>> print("{:.2f} to {:.2f}".format(*belt.interval(0.683)))
+    0.35 to 0.45
+    """
+
+    parameter: str
+    method: str
+    theta: Array
+    observed: Array
+    rises: Array
+    without: Array
+    best: float
+    bounds: tuple[float, float]
+
+    @property
+    def toys(self) -> int:
+        """Pseudo-experiments at each value."""
+        return int(self.rises.shape[1])
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """(low, high) at a confidence level; of a limit (lower bound, limit)."""
+        check_level(level)
+        if self.method == UPPER:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                margin = np.log(self.cls().clip(min=0.1 / self.toys) / (1 - level))
+            above = self.theta >= self.best
+            return self.bounds[0], self._last(margin[above], self.theta[above])
+        margin = np.quantile(self.rises, level, axis=1) - self.observed
+        # The estimate itself always belongs to it.
+        middle = int(np.argmin(self.observed))
+        margin[middle] = max(margin[middle], 0.0)
+        high = self._last(margin[middle:], self.theta[middle:])
+        low = self._last(margin[middle::-1], self.theta[middle::-1])
+        return low, high
+
+    def cls(self) -> Array:
+        """CLs of each value: the chance to look so little like it, over that without signal."""
+        p_with = (self.rises >= self.observed[:, None]).mean(axis=1)
+        p_without = (self.without >= self.observed[:, None]).mean(axis=1)
+        return np.asarray(p_with / p_without.clip(min=1 / max(1, self.toys)))
+
+    def _last(self, margin: Array, theta: Array) -> float:
+        """Where, going on, values stop to belong to the interval; the last, if they do not."""
+        outside = margin < 0
+        # From the far end: gaps between belong to it, as they would to its hull.
+        inside = np.flatnonzero(~outside)
+        if not len(inside):
+            return float(theta[0])
+        i = int(inside[-1])
+        if i == len(theta) - 1:
+            return float(theta[-1])
+        share = margin[i] / (margin[i] - margin[i + 1])
+        return float(theta[i] + share * (theta[i + 1] - theta[i]))
+
+    def __add__(self, other: "Belt") -> "Belt":
+        same = (self.parameter, self.method) == (other.parameter, other.method)
+        if (
+            not same
+            or not np.array_equal(self.theta, other.theta)
+            or not np.allclose(self.observed, other.observed)
+        ):
+            raise InputError("belts of different likelihoods, methods or values do not add")
+        return Belt(
+            self.parameter, self.method, self.theta, self.observed,
+            np.hstack([self.rises, other.rises]), np.hstack([self.without, other.without]),
+            self.best, self.bounds,
+        )  # fmt: skip
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file (.npz), from which `Belt.load` makes it again."""
+        content = BytesIO()
+        np.savez(content, names=np.array([self.parameter, self.method]), theta=self.theta,
+                 observed=self.observed, rises=self.rises, without=self.without,
+                 numbers=np.array([self.best, *self.bounds]))  # fmt: skip
+        write_whole(Path(path), content.getvalue())
+
+    @staticmethod
+    def load(path: str | Path) -> "Belt":
+        """The belt of a file that `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as found:
+                parameter, method = (str(name) for name in found["names"])
+                best, low, high = found["numbers"].tolist()
+                arrays = [found[name] for name in ("theta", "observed", "rises", "without")]
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(f"{path}: no belt ({error}); give a file of belt.save()") from error
+        theta, observed, rises, without = arrays
+        return Belt(parameter, method, theta, observed, rises, without, best, (low, high))
+
+    def __repr__(self) -> str:
+        return (
+            f"Belt of {self.parameter} ({self.method}): {self.toys:,} pseudo-experiments at "
+            f"each of {len(self.theta)} values from {self.theta[0]:.6g} to {self.theta[-1]:.6g}"
+        )
+
+
+def constructed(
+    likelihood: "Likelihood",
+    level: float,
+    axis: int,
+    method: str,
+    belt: Belt | None,
+    stat: bool,
+) -> tuple[float, float]:
+    """An interval by pseudo-experiments: those of the belt, or new ones."""
+    if belt is None:
+        belt = make_belt(likelihood, axis, Settings(method, stat=stat))
+    if (belt.parameter, belt.method) != (likelihood.parameters[axis], method):
+        raise InputError(f"belt: {belt!r} is not one of {likelihood.parameters[axis]}, {method}")
+    low, size = likelihood.grid.bounds[axis, 0], likelihood.grid.range[axis]
+    if not np.isclose(belt.best, low + size * likelihood.unit_best[axis], atol=1e-6 * size):
+        raise InputError("belt: made of other observed events; make one of this likelihood")
+    return belt.interval(level)
+
+
+def make_belt(
+    likelihood: "Likelihood", axis: int, settings: Settings, executor: Any = None
+) -> Belt:
+    """The belt of the parameter of an axis."""
+    method, toys, points = settings.method, settings.toys, settings.points
+    if method not in METHODS:
+        raise InputError(f"method: {method!r}; give {' or '.join(map(repr, METHODS))}")
+    if toys < 2 or points < 3:
+        raise InputError(f"toys, points: {toys}, {points}; give at least 2 and 3")
+    missing = [c.name or "a channel" for c in likelihood.channels if c.toys is None]
+    if missing:
+        raise InputError(
+            f"{method}: {', '.join(missing)} has no simulation to draw from; intervals by "
+            "construction need likelihoods of a model that keeps its events"
+        )
+    best = likelihood.unit_best
+    low, high = _span(likelihood, axis)
+    t = np.linspace(low, high, points)
+    # The estimate itself is one of the values, and all keep their order.
+    t[np.argmin(np.abs(t - best[axis]))] = best[axis]
+    profile = minimum.profile_points(likelihood.curve, axis, best)
+    places = np.array([profile(float(one)) for one in t])
+    floor = likelihood.curve.value(best)
+    observed = np.array([likelihood.curve.value(place) - floor for place in places])
+    if method == UPPER:
+        observed = np.where(t >= best[axis], observed, 0.0)
+    widths = _widths(likelihood)
+    without = profile(0.0)
+    tasks = [
+        (likelihood, axis, settings, places[i : i + PER_TASK], i, (without, widths))
+        for i in range(0, points, PER_TASK)
+    ]
+    found = run(_rises, tasks, executor, "belt")
+    bounds = likelihood.grid.bounds[axis]
+    values = bounds[0] + t * likelihood.grid.range[axis]
+    return Belt(
+        likelihood.parameters[axis],
+        method,
+        values,
+        observed.clip(min=0),
+        np.concatenate([rises for rises, _ in found]),
+        np.concatenate([others for _, others in found]),
+        float(bounds[0] + best[axis] * likelihood.grid.range[axis]),
+        (float(bounds[0]), float(bounds[1])),
+    )
+
+
+def _widths(likelihood: "Likelihood") -> Array:
+    """About the error of each parameter in units of the range; 1 where it is not known."""
+    total = likelihood.unit_covariance
+    variance = np.diag(total)
+    return np.sqrt(np.where(np.isfinite(variance) & (variance > 0), variance, 1.0)).clip(max=1.0)
+
+
+def _span(likelihood: "Likelihood", axis: int) -> tuple[float, float]:
+    """The values that an interval could reach, in units of the range."""
+    one = likelihood.maximum().results[axis]
+    low, high = one.bounds
+    reach = REACH * max(one.error, one.interval[1] - one.interval[0])
+    ends = (np.array([one.value - reach, one.value + reach]) - low) / (high - low)
+    return float(ends[0].clip(0, 1)), float(ends[1].clip(0, 1))
+
+
+def _rises(
+    likelihood: "Likelihood",
+    axis: int,
+    settings: Settings,
+    places: Array,
+    first: int,
+    shape: tuple[Array, Array],
+) -> tuple[Array, Array]:
+    """l(theta) - min l of pseudo-experiments at each of the places (points, toys), and of those at
+    the place without signal. `shape` are that place and the errors of the parameters."""
+    found, others = [], []
+    without, widths = shape
+    one_sided = settings.method == UPPER
+    drawn = _draw(likelihood, without, settings, first, 0) if one_sided else None
+    for number, place in enumerate(places, start=1):
+        lattice = Lattice(place, widths, axis)
+        functions = _functions(likelihood, lattice.points)
+        at_place = _draw(likelihood, place, settings, first, number)
+        found.append(_of_toys(lattice, functions, at_place, one_sided))
+        if drawn is not None:
+            others.append(_of_toys(lattice, functions, drawn, one_sided))
+    empty = np.zeros((len(places), 0))
+    return np.array(found), np.array(others) if others else empty
+
+
+def _of_toys(
+    lattice: Lattice, functions: tuple[Array, Array], vectors: Array, one_sided: bool
+) -> Array:
+    values = functions[1] - vectors @ functions[0]
+    rise, best = lattice.rises(values)
+    return np.where(best <= lattice.here, rise, 0.0) if one_sided else rise
+
+
+def _draw(
+    likelihood: "Likelihood", place: Array, settings: Settings, first: int, number: int
+) -> Array:
+    """The vectors of all channels and constraints side by side, (toys, sum of sizes)."""
+    parts: list[Array] = []
+    toys, seed = settings.toys, (settings.seed, first, number)
+    for channel in likelihood.channels:
+        assert channel.toys is not None
+        own = Place(channel, likelihood.grid).own(place)
+        parts.append(channel.toys.draw(own, toys, (*seed, len(parts)), settings.stat))
+    for constraint in likelihood.constraints:
+        p = likelihood.parameters.index(constraint.parameter)
+        width = constraint.error / likelihood.grid.range[p]
+        # What the other measurement would have found.
+        random = generator(*seed, len(parts))
+        parts.append(random.normal(place[p], width, (toys, 1)) / width**2)
+    return np.hstack(parts)
+
+
+def _functions(likelihood: "Likelihood", points: Array) -> tuple[Array, Array]:
+    """What the vectors multiply (sizes, points), and what is added (points,)."""
+    rows, added = [], np.zeros(len(points))
+    for channel in likelihood.channels:
+        assert channel.toys is not None
+        place = Place(channel, likelihood.grid)
+        own = place.offset + place.scale * points[:, place.axes]
+        f, g = channel.toys.functions(own)
+        rows.append(f)
+        added = added + g
+    for constraint in likelihood.constraints:
+        p = likelihood.parameters.index(constraint.parameter)
+        rows.append(points[None, :, p])
+        added = added + 0.5 * (points[:, p] * likelihood.grid.range[p] / constraint.error) ** 2
+    return np.vstack(rows), added

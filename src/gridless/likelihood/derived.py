@@ -1,0 +1,119 @@
+"""What is made of a likelihood besides its curve: belts of pseudo-experiments, groups,
+and its export."""
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, cast
+
+from gridless.likelihood.belt import FELDMAN_COUSINS, POINTS, TOYS, Belt, Settings, make_belt
+from gridless.likelihood.groups import Groups, make_groups
+from gridless.likelihood.minuit import MinuitCost
+
+if TYPE_CHECKING:
+    from gridless.likelihood.likelihood import Likelihood
+
+
+class Derived(MinuitCost):
+    """Methods of `Likelihood` that need nothing but its public face."""
+
+    @abstractmethod
+    def axis(self, parameter: str | None) -> int:
+        """The place of a parameter among all; of the only one, without a name."""
+
+    def belt(
+        self,
+        parameter: str | None = None,
+        *,
+        method: str = FELDMAN_COUSINS,
+        toys: int = TOYS,
+        points: int = POINTS,
+        seed: int = 0,
+        stat: bool = False,
+        executor: Any = None,
+    ) -> Belt:
+        """Pseudo-experiments at many values of a parameter, for intervals by construction.
+
+        They come from the events that the model keeps, weighted to each value; other parameters
+        are at their best there. Unless `stat`, the simulation fluctuates too.
+
+        Parameters
+        ----------
+        parameter : str, optional
+            Which, where there are several.
+        method : str
+            "feldman-cousins", or "upper" for a limit.
+        toys, points : int
+            Pseudo-experiments at each value, and values.
+        seed : int
+            Fixes everything random; belts of different seeds add up.
+        stat : bool
+            Without the uncertainty from simulation.
+        executor : concurrent.futures.Executor or dask client, optional
+            Runs the tasks; without one, this process does.
+
+        Returns
+        -------
+        Belt
+
+        Examples
+        --------
+        >>> import gridless as gl
+        >>> from gridless.examples import OneObservable
+        >>> example = OneObservable()
+        >>> model = gl.fit(example.templates(2_000, seed=1), hidden=3, seed=1)
+        >>> likelihood = model.likelihood(example.sample(0.1, 20, seed=2))
+        >>> belt = likelihood.belt(toys=200, points=21)
+        >>> low, high = likelihood.interval(0.68, method="feldman-cousins", belt=belt)
+        >>> low < 0.1 < high
+        True
+        """
+        whole = cast("Likelihood", self)
+        axis = self.axis(parameter)
+        return make_belt(whole, axis, Settings(method, toys, points, seed, stat), executor)
+
+    def channel_alone(self, number: int) -> "Likelihood":
+        """The likelihood of one channel, with the constraints of its parameters."""
+        from gridless.likelihood.likelihood import Likelihood
+
+        whole = cast("Likelihood", self)
+        channel = whole.channels[number]
+        constraints = [c for c in whole.constraints if c.parameter in channel.parameters]
+        return Likelihood([channel], constraints)
+
+    def by(self) -> Groups:
+        """The estimate of every channel alone, and whether they agree.
+
+        Returns
+        -------
+        Groups
+            Estimates by name, chi2 and p-value.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import gridless as gl
+        >>> from gridless.examples import OneObservable
+        >>> example = OneObservable()
+        >>> model = gl.fit(example.templates(2_000, seed=1), hidden=3, seed=1)
+        >>> x, period = example.sample(0.4, 2_000, seed=2), np.repeat([2017, 2018], 1_000)
+        >>> model.likelihood(x, by=period).by().names
+        ('2017', '2018')
+        """
+        return make_groups(cast("Likelihood", self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The likelihood for machines, in what JSON can hold: what `export --curve` writes.
+
+        Returns
+        -------
+        dict
+            Parameters, bounds, Chebyshev coefficients, and the profile of each parameter.
+
+        Examples
+        --------
+        >>> from gridless.examples import OneObservable as Example
+        >>> Example().likelihood(Example().quantiles(0.4)).to_dict()["parameters"]
+        ['theta']
+        """
+        from gridless.likelihood.export import curve
+
+        return curve(cast("Likelihood", self))

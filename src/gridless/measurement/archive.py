@@ -1,0 +1,159 @@
+"""A measurement as named arrays and a description, and back: what a model file holds of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gridless.calibration.calibration import MAX_POWER
+from gridless.measurement.features import Features, feature_size
+from gridless.measurement.measurement import Measurement, Nuisance, Share
+from gridless.measurement.process import Process
+from gridless.measurement.shift import Shift, shift_powers
+from gridless.measurement.statistics import FOLDS
+from gridless.templates.arrays import Array
+from gridless.templates.grid import Grid
+
+OWN = ("t", "powers", "coefficients", "noise", "open", "covariance", "size", "crossed")
+OF_SHIFT = ("coefficients", "response", "covariance")
+KINDS = ("linear", "square")
+
+
+@dataclass(frozen=True)
+class MeasurementHeader:
+    """Names and numbers of a measurement.
+
+    Attributes
+    ----------
+    nuisances : list of str
+        Systematics, then backgrounds.
+    constraints : list of float or None
+        Of each.
+    shares : list of (int, float, float)
+        The nuisance parameter, the share and its unit of every background.
+    systematics : list of list of int
+        Which nuisance parameters vary each process.
+    """
+
+    nuisances: list[str]
+    constraints: list[float | None]
+    shares: list[tuple[int, float, float]]
+    systematics: list[list[int]]
+
+
+def header_of(measurement: Measurement) -> MeasurementHeader:
+    """The names and numbers of a measurement."""
+    return MeasurementHeader(
+        [one.name for one in measurement.nuisances],
+        [one.constraint for one in measurement.nuisances],
+        [(one.nuisance, one.share, one.unit) for one in measurement.shares],
+        [process.systematics.tolist() for process in measurement.processes],
+    )
+
+
+def arrays_of(measurement: Measurement) -> dict[str, Array]:
+    """The arrays of a measurement, by name."""
+    found: dict[str, Any] = {
+        "centre": measurement.centre,
+        "transform": measurement.transform,
+        "projection": measurement.projection,
+        "directions": measurement.features.directions,
+        "offsets": measurement.features.offsets,
+    }
+    for number, process in enumerate(measurement.processes):
+        found |= {f"{number}.{name}": getattr(process, name) for name in OWN}
+        for kind in KINDS:
+            for place, shift in enumerate(getattr(process, kind)):
+                found |= {f"{number}.{kind}.{place}.{n}": v for n, v in shift.arrays().items()}
+    return {name: np.asarray(value, np.float64) for name, value in found.items()}
+
+
+def measurement_of(
+    header: MeasurementHeader, arrays: Mapping[str, Array], grid: Grid, observables: int
+) -> Measurement:
+    """The measurement of a file; a ValueError or KeyError if it is none.
+
+    Examples
+    --------
+    >>> from gridless.examples import Nuisances
+    >>> model = Nuisances().fit(events=300, seed=1)
+    >>> made = arrays_of(model.measurement)
+    >>> measurement_of(header_of(model.measurement), made, model.grid, 6).names[:2]
+    ('theta', 'jes')
+    """
+    count = len(header.nuisances)
+    if len(header.constraints) != count or len(set(header.nuisances)) < count:
+        raise ValueError("nuisances: names and constraints")
+    for constraint in header.constraints:
+        if constraint is not None and not 0 < constraint < np.inf:
+            raise ValueError(f"a constraint of {constraint}")
+    for nuisance, share, unit in header.shares:
+        if not (0 <= nuisance < count and 0 < share < 1 and 0 < unit < np.inf):
+            raise ValueError("shares")
+    if len(header.systematics) != 1 + len(header.shares):
+        raise ValueError("systematics of the processes")
+    size, d = arrays["transform"].shape
+    _shape("centre", arrays["centre"], size)
+    random = arrays["offsets"].shape[0]
+    _shape("offsets", arrays["offsets"], random)
+    _shape("directions", arrays["directions"], observables, random)
+    learnt = size - count
+    features = Features(arrays["directions"], arrays["offsets"])
+    _shape("projection", arrays["projection"], FOLDS, feature_size(features, learnt), count)
+    processes = tuple(
+        _process(f"{number}.", arrays, which, count, d, len(grid.parameters) if number == 0 else 0)
+        for number, which in enumerate(header.systematics)
+    )
+    pairs = zip(header.nuisances, header.constraints, strict=True)
+    return Measurement(
+        grid,
+        tuple(Nuisance(name, constraint) for name, constraint in pairs),
+        tuple(Share(*one) for one in header.shares),
+        arrays["centre"],
+        arrays["transform"],
+        processes,
+        features,
+        arrays["projection"],
+    )
+
+
+def _process(
+    prefix: str, arrays: Mapping[str, Array], which: list[int], nuisances: int, d: int, width: int
+) -> Process:
+    if len(set(which)) < len(which) or any(not 0 <= one < nuisances for one in which):
+        raise ValueError(f"{prefix}systematics")
+    own = {name: arrays[prefix + name] for name in OWN}
+    points, terms = len(own["t"]), len(own["powers"])
+    _shape(prefix + "t", own["t"], points, width)
+    _shape(prefix + "powers", own["powers"], terms, width)
+    _shape(prefix + "coefficients", own["coefficients"], terms, d)
+    for name in ("noise", "open"):
+        _shape(prefix + name, own[name], terms, d, own[name].shape[-1])
+    _shape(prefix + "covariance", own["covariance"], points, d, d)
+    _shape(prefix + "size", own["size"], points)
+    _shape(prefix + "crossed", own["crossed"], len(which), len(which), d)
+    if own["powers"].size and not (own["powers"].min() >= 0 and own["powers"].max() <= MAX_POWER):
+        raise ValueError(f"{prefix}powers")
+    linear, square = (
+        tuple(_shift(f"{prefix}{kind}.{place}.", arrays, d, width) for place in range(len(which)))
+        for kind in KINDS
+    )
+    return Process(
+        own["t"], own["powers"].astype(np.int64), own["coefficients"], own["noise"], own["open"],
+        own["covariance"], own["size"], np.array(which, np.int64), linear, square, own["crossed"],
+    )  # fmt: skip
+
+
+def _shift(prefix: str, arrays: Mapping[str, Array], d: int, width: int) -> Shift:
+    coefficients, response, covariance = (arrays[prefix + name] for name in OF_SHIFT)
+    terms, points = len(shift_powers(width)), len(covariance)
+    _shape(prefix + "coefficients", coefficients, terms, d)
+    _shape(prefix + "response", response, d, terms, points)
+    _shape(prefix + "covariance", covariance, points, d, d)
+    return Shift(coefficients, response, covariance)
+
+
+def _shape(name: str, array: Array, *shape: int) -> None:
+    if array.shape != shape:
+        raise ValueError(f"measurement.{name} is {array.shape} and not {shape}")

@@ -1,0 +1,162 @@
+"""The estimate of a whole measurement: values, budget, pulls, impacts, correlations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from gridless.errors import InputError
+from gridless.likelihood.estimate import Estimate, ParameterEstimate, correlation, read_only
+from gridless.templates.arrays import Array
+
+
+@dataclass(frozen=True)
+class NuisanceEstimate:
+    """What the fit says of a nuisance parameter.
+
+    Attributes
+    ----------
+    name : str
+        That of the systematic or of the background.
+    value, error : float
+        After the fit, in units of the variation.
+    constraint : float or None
+        The standard deviation that it had before; None for a free one.
+    impacts : mapping from str to float
+        How far each parameter of interest moves if what the constraint is centred on moves by its
+        standard deviation: the nuisance parameter's part of the budget, with its sign.
+
+    Examples
+    --------
+    >>> one = NuisanceEstimate("jes", 0.5, 0.4, 1.0, {"mtop": 0.3})
+    >>> one.pull, one.constrained
+    (0.5, 0.4)
+    """
+
+    name: str
+    value: float
+    error: float
+    constraint: float | None
+    impacts: Mapping[str, float]
+
+    @property
+    def pull(self) -> float | None:
+        """The value in units of the constraint; None for a free parameter."""
+        return None if self.constraint is None else self.value / self.constraint
+
+    @property
+    def constrained(self) -> float | None:
+        """The error in units of the constraint: below 1 where the observed events know better."""
+        return None if self.constraint is None else self.error / self.constraint
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same for machines."""
+        return {
+            "value": self.value,
+            "error": self.error,
+            "constraint": self.constraint,
+            "pull": self.pull,
+            "constrained": self.constrained,
+            "impacts": dict(self.impacts),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class MeasurementEstimate(Estimate):
+    """The most likely parameters of a measurement with systematics and backgrounds.
+
+    As `Estimate` for the parameters of interest; `estimate["jes"]` gives a nuisance parameter too.
+
+    Attributes
+    ----------
+    nuisances : tuple of NuisanceEstimate
+        Pulls, errors after the fit and impacts.
+    names : tuple of str
+        All parameters that are not held: those of interest, then nuisance parameters.
+    full_covariance : array (names, names)
+        Their covariance from every source together.
+    chi2, dof : float, int
+        How far the mean summaries are from what is expected, constraints included.
+
+    Notes
+    -----
+    The budget splits the variance H^-1 J H^-1, J the covariance of the slopes from the observed
+    events, from finite simulation, and from the constraint of each nuisance parameter (its global
+    observable): the parts add in quadrature.
+
+    Examples
+    --------
+    >>> from gridless.examples import Nuisances
+    >>> example = Nuisances()
+    >>> model = example.fit(events=500, seed=1)
+    >>> estimate = model.likelihood(example.sample(0.4, 2_000, seed=2)).maximum()
+    >>> sorted(estimate.budget["theta"])[:3]
+    ['background', 'bjes', 'jes']
+    """
+
+    nuisances: tuple[NuisanceEstimate, ...] = ()
+    nuisance_results: tuple[ParameterEstimate, ...] = ()
+    names: tuple[str, ...] = ()
+    full_covariance: Array = field(default_factory=lambda: read_only([[]]))
+    chi2: float = 0.0
+    dof: int = 0
+
+    def __reduce__(self) -> Any:
+        rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings, self.offered)
+        more = (self.nuisances, self.nuisance_results, self.names, self.full_covariance)
+        return type(self), (
+            self.results, dict(self.covariances), *rest, *more, self.chi2, self.dof,
+        )  # fmt: skip
+
+    def __getitem__(self, parameter: str) -> ParameterEstimate:
+        every = self._every
+        if parameter not in every:
+            raise InputError(f"there is no parameter {parameter!r}; there is {', '.join(every)}")
+        return every[parameter]
+
+    @cached_property
+    def _every(self) -> Mapping[str, ParameterEstimate]:
+        both = (*self.results, *self.nuisance_results)
+        return MappingProxyType({one.name: one for one in both})
+
+    @property
+    def impacts(self) -> dict[str, dict[str, float]]:
+        """Of each parameter of interest the impact of every nuisance parameter, with its sign."""
+        return {
+            name: {one.name: one.impacts[name] for one in self.nuisances}
+            for name in self.parameters
+        }
+
+    @property
+    def pulls(self) -> dict[str, tuple[float, float]]:
+        """Of each constrained nuisance parameter value and error in units of its constraint."""
+        return {
+            one.name: (one.value / one.constraint, one.error / one.constraint)
+            for one in self.nuisances
+            if one.constraint is not None
+        }
+
+    @property
+    def full_correlation(self) -> Array:
+        """The correlations of all `names`."""
+        return correlation(self.full_covariance)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The estimate for machines, in what JSON can hold: what `--json` prints.
+
+        Returns
+        -------
+        dict
+            As that of an estimate without systematics, and `nuisances` (by name: value, error,
+            pull, impacts), `names` with `full_correlation`, `chi2` and `dof`.
+        """
+        return super().to_dict() | {
+            "nuisances": {one.name: one.to_dict() for one in self.nuisances},
+            "names": list(self.names),
+            "full_correlation": [
+                [c if abs(c) <= 2 else None for c in row] for row in self.full_correlation.tolist()
+            ],
+            "chi2": self.chi2,
+            "dof": self.dof,
+        }

@@ -1,0 +1,186 @@
+"""From the likelihood of a measurement to its estimate."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gridless.likelihood import warnings
+from gridless.likelihood.agreement import p_value
+from gridless.likelihood.channel import Channel
+from gridless.likelihood.estimate import STAT, ParameterEstimate, read_only
+from gridless.likelihood.intervals import LEVEL
+from gridless.likelihood.warnings import EstimateWarning
+from gridless.measurement.estimate import MeasurementEstimate, NuisanceEstimate
+from gridless.templates.arrays import Array
+
+if TYPE_CHECKING:
+    from gridless.measurement.likelihood import MeasurementLikelihood
+
+
+def make_estimate(likelihood: "MeasurementLikelihood") -> MeasurementEstimate:
+    """The estimate at the minimum of a likelihood."""
+    best = likelihood.joint.best
+    covariances = likelihood.joint.covariances
+    total = likelihood.joint.covariance
+    names = likelihood.joint.names
+    interest = [names.index(name) for name in likelihood.interest]
+    results = [_parameter(likelihood, place, profile=True) for place in interest]
+    rest = [
+        place
+        for place in range(len(names))
+        if place not in interest and names[place] not in likelihood.held
+    ]
+    kept = [*interest, *rest]
+    p_values, chi2, dof = _agreement(likelihood)
+    together = p_value(chi2, dof)
+    filled = [c.agreement.filling for c in likelihood.channels if c.agreement is not None]
+    events = sum(filling.events for filling in filled)
+    return MeasurementEstimate(
+        tuple(results),
+        {name: c[np.ix_(interest, interest)] for name, c in covariances.items()},
+        likelihood.events,
+        p_value=together,
+        p_values=p_values,
+        outside=sum(filling.outside for filling in filled) / events if events else None,
+        warnings=_warnings(likelihood, results, p_values, together),
+        nuisances=tuple(
+            _nuisance(likelihood, one.name, one.constraint, best, total)
+            for one in likelihood.nuisances
+            if one.name not in likelihood.held
+        ),
+        nuisance_results=tuple(_parameter(likelihood, place, profile=False) for place in rest),
+        names=tuple(names[place] for place in kept),
+        full_covariance=read_only(total[np.ix_(kept, kept)]),
+        chi2=chi2,
+        dof=dof,
+    )
+
+
+def _parameter(likelihood: "MeasurementLikelihood", place: int, profile: bool) -> ParameterEstimate:
+    """The estimate of one parameter, its interval by its profile or by its error."""
+    value = float(likelihood.joint.best[place])
+    low, high = float(likelihood.joint.low[place]), float(likelihood.joint.high[place])
+    budget = {
+        source: float(np.sqrt(max(c[place, place], 0.0)))
+        for source, c in likelihood.joint.covariances.items()
+    }
+    pinned = bool(likelihood.joint.at_bound[place])
+    error = float(np.sqrt(sum(part**2 for part in budget.values())))
+    if profile:
+        (left, cut_left), (right, cut_right) = likelihood.joint.crossings(place, LEVEL)
+    else:
+        left, right, cut_left, cut_right = value - error, value + error, False, False
+    if pinned or not np.isfinite(error):
+        budget = {STAT: 0.5 * (right - left)}
+    return ParameterEstimate(
+        name=likelihood.joint.names[place],
+        value=value,
+        stat_interval=(left, right),
+        budget=budget,
+        bounds=(low, high),
+        at_bound=pinned,
+        stat_cut=(cut_left, cut_right),
+    )
+
+
+def _nuisance(
+    likelihood: "MeasurementLikelihood",
+    name: str,
+    constraint: float | None,
+    best: Array,
+    total: Array,
+) -> NuisanceEstimate:
+    place = likelihood.joint.place(name)
+    impacts = {}
+    for parameter in likelihood.interest:
+        axis = likelihood.joint.place(parameter)
+        own = likelihood.joint.covariances.get(name)
+        impact = 0.0
+        if own is not None and own[place, place] > 0:
+            # Of rank 1: its column holds the shifts of all parameters times that of its own.
+            impact = float(own[axis, place] / np.sqrt(own[place, place]))
+        impacts[parameter] = impact
+    error = float(np.sqrt(total[place, place]))
+    return NuisanceEstimate(name, float(best[place]), error, constraint, impacts)
+
+
+def _agreement(likelihood: "MeasurementLikelihood") -> tuple[dict[str, float], float, int]:
+    """The p-value of every channel, and chi2 with degrees of freedom of all."""
+    best = likelihood.joint.best
+    terms, curves = likelihood.joint.terms
+    each: dict[str, float] = {}
+    chi2, dof = 0.0, 0
+    labels = _labels(likelihood.channels)
+    free = len(likelihood.interest)
+    for term, label in zip(terms, labels, strict=False):
+        own = term.chi2(best)
+        unconstrained = sum(
+            one.constraint is None and one.name not in likelihood.held
+            for one in term.known.nuisances
+        )
+        pulls = sum(
+            ((best[place] - centre) / error) ** 2
+            for place, centre, error in likelihood.joint.gaussians
+            if place in term.places
+        )
+        count = sum(name in likelihood.interest for name in term.known.names)
+        each[label] = p_value(own + pulls, term.components - count - unconstrained)
+        chi2 += own
+        dof += term.components
+    for curve, label in zip(curves, labels[len(terms) :], strict=True):
+        found = curve.chi2(best)
+        if found is not None:
+            each[label] = p_value(*found)
+            chi2 += found[0]
+            dof += found[1] + len(curve.places)
+    chi2 += sum(
+        ((best[p] - centre) / error) ** 2 for p, centre, error in likelihood.joint.gaussians
+    )
+    loose = sum(one.constraint is None and one.name not in likelihood.held
+                for one in likelihood.nuisances)  # fmt: skip
+    dof += len(likelihood.constraints) - free - loose
+    return each, float(chi2), dof
+
+
+def _labels(channels: tuple[Channel, ...]) -> list[str]:
+    """A different name for every channel."""
+    labels: list[str] = []
+    for number, channel in enumerate(channels, start=1):
+        label = channel.name or f"channel {number}"
+        labels.append(f"{label} ({number})" if label in labels else label)
+    return labels
+
+
+def _warnings(
+    likelihood: "MeasurementLikelihood",
+    results: list[ParameterEstimate],
+    p_values: dict[str, float],
+    together: float,
+) -> tuple[EstimateWarning, ...]:
+    """Every reason that speaks against the estimate, each once."""
+    found: list[EstimateWarning] = []
+    for one in results:
+        found += warnings.bound_warnings(one.name, one.value, one.bounds, one.cut, one.error)
+    channels = likelihood.channels
+    for label, channel in zip(_labels(channels), channels, strict=True):
+        grid = channel.grid
+        values = likelihood.joint.best[[likelihood.joint.place(name) for name in grid.parameters]]
+        own = [*warnings.extrapolation_warnings(values, grid), *channel.warnings]
+        if channel.agreement is not None:
+            filling = channel.agreement.filling
+            own += warnings.outside_warnings(filling.outside, filling.events)
+        if label in p_values:
+            own += warnings.fit_warnings(p_values[label])
+        several = len(channels) > 1
+        found += [w._replace(text=f"{label}: {w.text}") if several else w for w in own]
+    if not any(w.name == "bad_fit" for w in found):
+        found += warnings.fit_warnings(together)
+    for nuisance in likelihood.nuisances:
+        if nuisance.constraint is None or nuisance.name in likelihood.held:
+            continue
+        place = likelihood.joint.place(nuisance.name)
+        error = np.sqrt(likelihood.joint.covariance[place, place])
+        pull = float(likelihood.joint.best[place] / nuisance.constraint)
+        constrained = float(error / nuisance.constraint)
+        found += warnings.nuisance_warnings(nuisance.name, pull, constrained)
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,249 @@
+"""Value, minimum, profiles and covariances of a likelihood of all parameters together."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from gridless.likelihood.channel import Channel, Constraint
+from gridless.likelihood.estimate import STAT
+from gridless.likelihood.intervals import chi2_quantile
+from gridless.measurement.curve_term import CurveTerm
+from gridless.measurement.measurement import Nuisance
+from gridless.measurement.newton import inverse_on, minimise
+from gridless.measurement.term import SummaryChannel, SummaryTerm
+from gridless.templates.arrays import Array
+from gridless.templates.grid import Grid
+
+STARTS = {1: 25, 2: 7, 3: 5}  # values of each parameter of interest that the search begins with
+REFERENCES = 3  # estimates at which the covariance of the summaries is taken, one after the other
+EDGE = 1e-9  # of the range: closer to a bound than this is on it
+FARTHEST = 40.0  # errors from the minimum that the end of an interval is looked for
+
+
+class Joint:
+    """The likelihood as a function of the values of all names.
+
+    Parameters
+    ----------
+    parts, plain : sequence of SummaryChannel, of Channel
+        The events.
+    grid, nuisances : Grid, sequence of Nuisance
+        Parameters of interest and nuisance parameters; `names` has both, in this order.
+    constraints : sequence of Constraint
+        From elsewhere.
+    held : mapping from str to float
+        Names that do not move.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[SummaryChannel],
+        plain: Sequence[Channel],
+        grid: Grid,
+        nuisances: Sequence[Nuisance],
+        constraints: Sequence[Constraint],
+        held: Mapping[str, float],
+    ) -> None:
+        self.parts, self.plain, self.grid, self.nuisances = parts, plain, grid, nuisances
+        self.constraints, self.held = constraints, held
+        self.names = (*grid.parameters, *(one.name for one in nuisances))
+        self.low = np.concatenate([grid.bounds[:, 0], np.full(len(nuisances), -np.inf)])
+        self.high = np.concatenate([grid.bounds[:, 1], np.full(len(nuisances), np.inf)])
+        self.free = np.array([name not in held for name in self.names])
+
+    @property
+    def interest(self) -> tuple[str, ...]:
+        """The parameters of interest that are not held."""
+        return tuple(name for name in self.grid.parameters if name not in self.held)
+
+    def place(self, name: str) -> int:
+        """Where a name is among all."""
+        return self.names.index(name)
+
+    def slopes(self, p: Array) -> tuple[float, Array, Array]:
+        """Value, gradient and second derivatives at values of all names."""
+        value, gradient, hessian = 0.0, np.zeros(len(p)), np.zeros((len(p), len(p)))
+        for term in self._all:
+            part = term.slopes(p)
+            value, gradient, hessian = value + part[0], gradient + part[1], hessian + part[2]
+        for place, centre, error in self.gaussians:
+            pull = (p[place] - centre) / error
+            value += 0.5 * pull**2
+            gradient[place] += pull / error
+            hessian[place, place] += 1 / error**2
+        return value, gradient, hessian
+
+    @property
+    def _all(self) -> list[SummaryTerm | CurveTerm]:
+        return [*self._terms, *self._curves]
+
+    @cached_property
+    def gaussians(self) -> list[tuple[int, float, float]]:
+        """Place, value and error of every constraint."""
+        found = [
+            (self.place(one.name), 0.0, one.constraint)
+            for one in self.nuisances
+            if one.constraint is not None and one.name not in self.held
+        ]
+        return found + [(self.place(c.parameter), c.value, c.error) for c in self.constraints]
+
+    @cached_property
+    def _curves(self) -> list[CurveTerm]:
+        return [
+            CurveTerm(channel, self._places(channel.parameters), len(self.names))
+            for channel in self.plain
+        ]
+
+    def _places(self, names: Sequence[str]) -> NDArray[np.int64]:
+        return np.array([self.place(name) for name in names], np.int64)
+
+    def _make_terms(self, reference: Array) -> list[SummaryTerm]:
+        return [
+            SummaryTerm(c, self._places(c.measurement.names), reference, len(self.names))
+            for c in self.parts
+        ]
+
+    @property
+    def terms(self) -> tuple[list[SummaryTerm], list[CurveTerm]]:
+        """The parts of the likelihood, with covariances at the estimate."""
+        _ = self.best
+        return self._terms, self._curves
+
+    @cached_property
+    def best(self) -> Array:
+        """The best values of all names; those that are held at their values."""
+        start = np.zeros(len(self.names))
+        count = len(self.grid.parameters)
+        start[:count] = self.grid.bounds.mean(axis=1)
+        for name, value in self.held.items():
+            start[self.place(name)] = value
+        best = start
+        for number in range(REFERENCES):
+            self._terms = self._make_terms(best)
+            best = self._search(start) if number == 0 else self._descend(best)
+        return best
+
+    def _search(self, start: Array) -> Array:
+        """The lowest of the minima found from several values of the parameters of interest."""
+        count = len(self.interest)
+        axes = [self.grid.parameters.index(name) for name in self.interest]
+        values = [
+            self.grid.bounds[a, 0] + self.grid.range[a] * (np.arange(n) + 0.5) / n
+            for a, n in zip(axes, [STARTS.get(count, 3)] * count, strict=True)
+        ]
+        nuisance = self.free.copy()
+        nuisance[: len(self.grid.parameters)] = False
+        promised = []
+        for point in product(*values):
+            p = start.copy()
+            p[axes] = point
+            value, gradient, hessian = self.slopes(p)
+            inverse = inverse_on(hessian, nuisance) if nuisance.any() else None
+            step = np.zeros_like(p) if inverse is None else -inverse @ gradient
+            promised.append((value + 0.5 * gradient @ step, p + step))
+        promised.sort(key=lambda pair: pair[0])
+        found = [self._descend(p) for _, p in promised[:2]]
+        return min(found, key=lambda p: self.slopes(p)[0])
+
+    def _descend(self, start: Array) -> Array:
+        return minimise(self.slopes, start, self.low, self.high, self.free)
+
+    @cached_property
+    def floor(self) -> float:
+        return self.slopes(self.best)[0]
+
+    @cached_property
+    def at_bound(self) -> NDArray[np.bool_]:
+        """Which of all names lie on a bound."""
+        bounded = np.isfinite(self.high)
+        edge = np.where(bounded, EDGE * np.where(bounded, self.high - self.low, 1.0), 0.0)
+        return np.asarray((self.best < self.low + edge) | (self.best > self.high - edge))
+
+    @cached_property
+    def covariances(self) -> dict[str, Array]:
+        """The covariance (names, names) of the best values from every source."""
+        hessian = self.slopes(self.best)[2]
+        response = inverse_on(hessian, self.free & ~self.at_bound)
+        if response is None:
+            return {STAT: np.full_like(hessian, np.nan)}
+        scores: dict[str, Array] = {}
+        for term in self._all:
+            for name, matrix in term.score_covariances(self.best).items():
+                scores[name] = scores.get(name, 0.0) + matrix
+        for one in self.nuisances:
+            if one.constraint is not None and one.name not in self.held:
+                place = self.place(one.name)
+                scores[one.name] = np.zeros_like(hessian)
+                scores[one.name][place, place] = 1 / one.constraint**2
+        for constraint in self.constraints:
+            place = self.place(constraint.parameter)
+            matrix = scores.setdefault(constraint.source, np.zeros_like(hessian))
+            matrix[place, place] += 1 / constraint.error**2
+        return {name: response @ matrix @ response for name, matrix in scores.items()}
+
+    @cached_property
+    def covariance(self) -> Array:
+        """The covariance of the best values of all names."""
+        return np.asarray(sum(self.covariances.values()))
+
+    def crossings(self, place: int, level: float) -> list[tuple[float, bool]]:
+        """The low and high end of the interval of a parameter, and whether a bound cuts each."""
+        error = np.sqrt(self.covariance[place, place])
+        if not np.isfinite(error) or error == 0:
+            return [(float(self.low[place]), True), (float(self.high[place]), True)]
+        rise = 0.5 * chi2_quantile(level, 1)
+        found = []
+        for sign in (-1.0, 1.0):
+            reach, cut = self.reach([place], np.array([sign * error]), rise)
+            found.append((float(self.best[place] + reach * sign * error), cut))
+        return found
+
+    def reach(self, axes: list[int], step: Array, rise: float) -> tuple[float, bool]:
+        """How many steps from the minimum the profile has risen by `rise`, and whether a bound is
+        reached before."""
+        room = np.where(
+            step > 0, self.high[axes] - self.best[axes], self.low[axes] - self.best[axes]
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            most = float(np.min(np.where(step != 0, room / step, np.inf)))
+        # Of a score whose variance is not its slope, the rise is stretched.
+        stretch = self._stretch(axes, step)
+        state = {"start": self.best}
+
+        def excess(reach: float) -> float:
+            point = dict(zip(axes, self.best[axes] + reach * step, strict=True))
+            value, state["start"] = self.profiled(point, state["start"])
+            return value - self.floor - rise * stretch
+
+        below, above = 0.0, min(np.sqrt(2 * rise), most)
+        while excess(above) < 0:
+            if above >= most:
+                return most, True
+            below, above = above, min(1.3 * above, most)
+            if above > FARTHEST:
+                return min(above, most), above >= most
+        return float(brentq(excess, below, above, xtol=1e-4)), False
+
+    def _stretch(self, axes: list[int], step: Array) -> float:
+        """The curvature of the profile along a step of one standard deviation; 1 by right."""
+        moves = self.free & ~self.at_bound
+        inverse = inverse_on(self.slopes(self.best)[2], moves)
+        if inverse is None:
+            return 1.0
+        naive = inverse[np.ix_(axes, axes)]
+        return float(step @ np.linalg.solve(naive, step)) if np.linalg.det(naive) > 0 else 1.0
+
+    def profiled(self, held: dict[int, float], start: Array | None = None) -> tuple[float, Array]:
+        """The least value with some parameters held, by place, and where it is."""
+        p = self.best.copy() if start is None else start.copy()
+        free = self.free.copy()
+        for place, value in held.items():
+            p[place] = value
+            free[place] = False
+        if free.any():
+            p = minimise(self.slopes, p, self.low, self.high, free)
+        return self.slopes(p)[0], p

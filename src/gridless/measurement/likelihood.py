@@ -1,0 +1,376 @@
+"""The likelihood of a whole measurement: parameters of interest, systematics, backgrounds."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gridless.errors import InputError
+from gridless.likelihood.belt import WILKS, Belt
+from gridless.likelihood.channel import (
+    Channel,
+    Constraint,
+    common_grid,
+    join_constraints,
+    make_constraint,
+    merge_channels,
+)
+from gridless.likelihood.intervals import LEVEL, check_level, chi2_quantile
+from gridless.likelihood.likelihood import Likelihood
+from gridless.likelihood.minuit import MinuitCost
+from gridless.measurement.estimate import MeasurementEstimate
+from gridless.measurement.estimating import make_estimate
+from gridless.measurement.joint import Joint
+from gridless.measurement.measurement import Nuisance
+from gridless.measurement.term import SummaryChannel
+from gridless.templates.arrays import Array
+from gridless.templates.grid import Grid
+
+STARTS = {1: 25, 2: 7, 3: 5}  # values of each parameter of interest that the search begins with
+REFERENCES = 3  # estimates at which the covariance of the summaries is taken, one after the other
+FAR = 1e6  # errors: as good as no bound for iminuit
+FARTHEST = 40.0  # errors from the minimum that the end of an interval is looked for
+
+
+class MeasurementLikelihood(Likelihood):
+    """Minus the log likelihood of parameters and nuisance parameters.
+
+    sum over channels of (T - mu)' V^-1 (T - mu) / 2, and alpha^2 / 2 c^2 of each nuisance parameter
+    alpha with constraint c. T is the mean of the summaries of a channel's events, mu(theta, alpha)
+    its expectation, V its covariance from observed and simulated events, held at a first estimate.
+
+    `model.likelihood(x)` makes it for a model with systematics or backgrounds. Call it with values
+    in the order of `parameters`; add likelihoods of more events and of other models, which share
+    parameters and nuisance parameters by name; give it to iminuit. Events enter through sums only,
+    so that nothing grows with their number.
+
+    Parameters
+    ----------
+    parts : sequence of SummaryChannel
+        Events of models with systematics or backgrounds.
+    plain : sequence of Channel
+        Events of models without any.
+    constraints : sequence of Constraint
+        Gaussians of single parameters from elsewhere.
+    held : mapping from str to float
+        Parameters that do not move.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import Nuisances
+    >>> example = Nuisances()
+    >>> model = example.fit(events=500, seed=1)
+    >>> likelihood = model.likelihood(example.sample(0.4, 2_000, seed=2))
+    >>> likelihood.parameters[:3]
+    ('theta', 'jes', 'bjes')
+    >>> estimate = likelihood.maximum()
+    >>> bool(abs(estimate.value - 0.4) < 4 * estimate.error)
+    True
+    """
+
+    def __init__(
+        self,
+        parts: Iterable[SummaryChannel],
+        plain: Iterable[Channel] = (),
+        constraints: Iterable[Constraint] = (),
+        held: Mapping[str, float] | None = None,
+    ) -> None:
+        merged: dict[Any, SummaryChannel] = {}
+        for part in parts:
+            known = merged.get(part.key)
+            merged[part.key] = part if known is None else known + part
+        self.parts = tuple(merged.values())
+        self.plain = merge_channels(plain)
+        self.channels = (*(part.base for part in self.parts), *self.plain)
+        self.constraints = tuple(constraints)
+        self.held = dict(held or {})
+        self.grid = common_grid(self.channels)
+        self.nuisances = _nuisances(self.parts, self.grid)
+        self.joint = Joint(
+            self.parts, self.plain, self.grid, self.nuisances, self.constraints, self.held
+        )
+        limits = zip(
+            self.joint.names, self.joint.low.tolist(), self.joint.high.tolist(), strict=True
+        )
+        MinuitCost.__init__(
+            self, {name: (low, high) for name, low, high in limits if name not in self.held}
+        )
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Parameters of interest, then nuisance parameters; without those that are held."""
+        return tuple(name for name in self.joint.names if name not in self.held)
+
+    @property
+    def interest(self) -> tuple[str, ...]:
+        """The parameters of interest."""
+        return self.joint.interest
+
+    @property
+    def _nuisance_names(self) -> set[str]:
+        """Those of nuisance parameters that are not held."""
+        return {one.name for one in self.nuisances} - set(self.held)
+
+    def __add__(self, other: Any) -> Any:
+        """The likelihood of both, or iminuit's `CostSum` with one of its costs."""
+        if not isinstance(other, Likelihood):
+            return self.add_cost(other)
+        if not isinstance(other, MeasurementLikelihood):
+            other = MeasurementLikelihood((), other.channels, other.constraints)
+        for name in set(self.held) | set(other.held):
+            here = [part.held[name] for part in (self, other) if name in part.held]
+            there = [part for part in (self, other) if name in part.joint.names]
+            if len(here) < len(there) or len(set(here)) > 1:
+                raise InputError(f"{name} is held in one of the likelihoods only; add, then fix")
+        return MeasurementLikelihood(
+            (*self.parts, *other.parts),
+            (*self.plain, *other.plain),
+            join_constraints(self.constraints, other.constraints),
+            self.held | other.held,
+        )
+
+    def __radd__(self, other: Any) -> Any:
+        if isinstance(other, Likelihood):
+            return self + other
+        return self if isinstance(other, int) and other == 0 else self.add_to_cost(other)
+
+    def __repr__(self) -> str:
+        text = f"Likelihood of {self.grid.describe()} from {self.events:,} events"
+        number = len(self.channels)
+        if number > 1:
+            text += f" in {number} channels"
+        text += f", {len(self.nuisances)} nuisance parameters"
+        for one in self.constraints:
+            text += f", {one.parameter} = {one.value:g} +- {one.error:g}"
+        for name, value in self.held.items():
+            text += f", {name} = {value:g}"
+        return text
+
+    def named(self, channel: str) -> "MeasurementLikelihood":
+        """The same likelihood with a name for its channel, as in `estimate.p_values`.
+
+        Parameters
+        ----------
+        channel : str
+            Such as "electron".
+
+        Returns
+        -------
+        MeasurementLikelihood
+        """
+        if len(self.channels) != 1:
+            raise InputError("named: a sum of several channels; name each before adding them")
+        only = self.parts[0]
+        return self._with(parts=[replace(only, base=replace(only.base, name=channel))])
+
+    def with_offered(self, events: int) -> "MeasurementLikelihood":
+        """The same with the number of events before the selection; of one channel."""
+        only = self.parts[0]
+        return self._with(parts=[replace(only, base=replace(only.base, offered=events))])
+
+    def fix(self, **values: float) -> "MeasurementLikelihood":
+        """The likelihood of the other parameters with the named ones held at these values.
+
+        Returns
+        -------
+        MeasurementLikelihood
+
+        Examples
+        --------
+        >>> from gridless.examples import Nuisances
+        >>> example = Nuisances()
+        >>> model = example.fit(events=500, seed=1)
+        >>> likelihood = model.likelihood(example.sample(0.4, 500, seed=2))
+        >>> len(likelihood.fix(jes=0, bjes=0).parameters) == len(likelihood.parameters) - 2
+        True
+        """
+        held = dict(self.held)
+        for name, value in values.items():
+            place = self._place(name)
+            if not self.joint.low[place] <= value <= self.joint.high[place]:
+                raise InputError(
+                    f"fix: {name} = {value:g} is outside {self.joint.low[place]:g} to "
+                    f"{self.joint.high[place]:g}"
+                )
+            held[name] = float(value)
+        if all(name in held for name in self.grid.parameters):
+            raise InputError(f"fix: {', '.join(values)} leaves nothing to estimate")
+        constraints = [one for one in self.constraints if one.parameter not in held]
+        return self._with(held=held, constraints=constraints)
+
+    def constrain(self, parameter: str, value: float, error: float) -> "MeasurementLikelihood":
+        """The likelihood times a Gaussian of a parameter: + (theta - value)^2 / 2 error^2.
+
+        Parameters
+        ----------
+        parameter : str
+            Of interest or a nuisance parameter, which keeps its own constraint too.
+        value, error : float
+            What another measurement says of it.
+
+        Returns
+        -------
+        MeasurementLikelihood
+        """
+        self._place(parameter)
+        return self._with(constraints=[*self.constraints, make_constraint(parameter, value, error)])
+
+    def maximum(self) -> MeasurementEstimate:
+        """The most likely parameters, with budget, pulls, impacts and warnings.
+
+        Returns
+        -------
+        MeasurementEstimate
+        """
+        return self._estimate
+
+    def profile(self, parameter: str, values: Any) -> Array:
+        """The likelihood at values of one parameter, the others at their best, less its minimum.
+
+        Parameters
+        ----------
+        parameter : str
+            Of interest or a nuisance parameter.
+        values : array
+            Its values.
+
+        Returns
+        -------
+        array
+        """
+        place = self._place(parameter)
+        points = np.asarray(values, float)
+        found = [self.joint.profiled({place: one})[0] - self.joint.floor for one in points.ravel()]
+        return np.array(found).reshape(points.shape)
+
+    def scan(self, theta: Any) -> Array:
+        """The likelihood at values of the only parameter of interest, nuisance parameters at their
+        best, less its minimum."""
+        if len(self.interest) > 1:
+            raise InputError("scan: several parameters; take profile(parameter, values)")
+        return self.profile(self.interest[0], theta)
+
+    def interval(
+        self,
+        level: float = LEVEL,
+        parameter: str | None = None,
+        *,
+        stat: bool = False,
+        method: str = WILKS,
+        belt: Belt | None = None,
+    ) -> tuple[float, float]:
+        """(low, high) of a parameter at a confidence level, with every uncertainty.
+
+        The profile has risen at the ends by half the chi-square quantile (Wilks).
+
+        Parameters
+        ----------
+        level : float
+            Between 0 and 1.
+        parameter : str, optional
+            Which parameter, where there are several of interest.
+        stat : bool
+            Statistical only: the nuisance parameters held at their best.
+        method, belt
+            Only "wilks": with systematics there are no pseudo-experiments.
+
+        Returns
+        -------
+        tuple of float
+        """
+        if method != WILKS or belt is not None:
+            raise InputError(
+                f"method: {method!r} is for likelihoods without systematics and backgrounds; "
+                "leave it out, or fit without them"
+            )
+        if parameter is None and len(self.interest) > 1:
+            names = " or ".join(repr(name) for name in self.interest)
+            raise InputError(f"interval: several parameters; say which: parameter={names}")
+        place = self._place(parameter or self.interest[0])
+        if stat:
+            best = zip(self.joint.names, self.joint.best.tolist(), strict=True)
+            held = {name: value for name, value in best if name in self._nuisance_names}
+            return self.fix(**held).interval(level, self.joint.names[place])
+        low, high = (end for end, _ in self.joint.crossings(place, check_level(level)))
+        return low, high
+
+    def contour(self, first: str, second: str, level: float = LEVEL, points: int = 64) -> Array:
+        """A closed curve around the values of two parameters allowed at `level`.
+
+        Parameters
+        ----------
+        first, second : str
+            Of interest or nuisance parameters.
+        level : float
+            Between 0 and 1.
+        points : int
+            Number of points on the curve.
+
+        Returns
+        -------
+        array (points + 1, 2)
+            The first point again at the end.
+        """
+        axes = [self._place(first), self._place(second)]
+        if axes[0] == axes[1]:
+            raise InputError(f"contour: {first} twice; give two parameters")
+        shape = self.joint.covariance[np.ix_(axes, axes)]
+        if not np.isfinite(shape).all():
+            raise InputError("contour: the likelihood has no minimum inside the bounds")
+        root = np.linalg.cholesky(shape)
+        rise = 0.5 * chi2_quantile(check_level(level), 2)
+        found = []
+        for angle in np.linspace(0, 2 * np.pi, points, endpoint=False):
+            step = root @ [np.cos(angle), np.sin(angle)]
+            reach = self.joint.reach(axes, step, rise)[0]
+            found.append(self.joint.best[axes] + reach * step)
+        return np.array([*found, found[0]]).clip(self.joint.low[axes], self.joint.high[axes])
+
+    @cached_property
+    def _estimate(self) -> MeasurementEstimate:
+        return make_estimate(self)
+
+    def _value(self, args: Sequence[float]) -> float:
+        return self.joint.slopes(self._whole(args))[0]
+
+    def _grad(self, args: Sequence[float]) -> Array:
+        return np.asarray(self.joint.slopes(self._whole(args))[1][self.joint.free])
+
+    def _whole(self, args: Sequence[float]) -> Array:
+        p = self.joint.best.copy()
+        p[self.joint.free] = args
+        return p
+
+    def _place(self, parameter: str) -> int:
+        if parameter not in self.parameters:
+            raise InputError(
+                f"there is no parameter {parameter!r}; there is {', '.join(self.parameters)}"
+            )
+        return self.joint.names.index(parameter)
+
+    def _with(self, **changes: Any) -> "MeasurementLikelihood":
+        fields = {
+            "parts": self.parts, "plain": self.plain, "constraints": self.constraints,
+            "held": self.held,
+        }  # fmt: skip
+        return MeasurementLikelihood(**{**fields, **changes})
+
+
+def _nuisances(parts: Sequence[SummaryChannel], grid: Grid) -> tuple[Nuisance, ...]:
+    """The nuisance parameters of all channels, each once."""
+    found: dict[str, Nuisance] = {}
+    for part in parts:
+        for one in part.measurement.nuisances:
+            if one.name in grid.parameters:
+                raise InputError(
+                    f"{one.name} is a parameter of one model and a systematic of another"
+                )
+            if found.setdefault(one.name, one).constraint != one.constraint:
+                raise InputError(
+                    f"{one.name} has a constraint of {found[one.name].constraint} and of "
+                    f"{one.constraint} in different models; give it the same in both, or two names"
+                )
+    return tuple(found.values())

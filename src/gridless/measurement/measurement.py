@@ -1,0 +1,137 @@
+"""What a model knows of a whole measurement: mu(theta, alpha) of the summary, from every sample.
+
+mu = (1 - sum_b f_b) mu_signal(theta, alpha) + sum_b f_b mu_b(alpha), and the shares are
+f_b = share_b + unit_b alpha_b.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from gridless.measurement.features import Features
+from gridless.measurement.process import Process
+from gridless.templates.arrays import Array
+from gridless.templates.grid import Grid
+
+
+class Nuisance(NamedTuple):
+    """A nuisance parameter: its name, and the standard deviation of its constraint around 0."""
+
+    name: str
+    constraint: float | None
+
+
+class Share(NamedTuple):
+    """The share of a background, and how much it changes with its parameter."""
+
+    nuisance: int
+    share: float
+    unit: float
+
+
+class State(NamedTuple):
+    """A measurement at one point: mean (d,), its slopes (parameters + nuisances, d), the shares of
+    the processes, and their means (processes, d)."""
+
+    mean: Array
+    slopes: Array
+    shares: Array
+    means: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Signal and backgrounds with their systematics, as functions of theta and alpha.
+
+    Attributes
+    ----------
+    grid : Grid
+        Parameters, bounds and templates.
+    nuisances : tuple of Nuisance
+        Systematics first, then the backgrounds.
+    shares : tuple of Share
+        Of each background.
+    centre, transform : array (size,), array (size, d)
+        y = (raw - centre) @ transform is the whitened summary.
+    processes : tuple of Process
+        The signal first, then the backgrounds.
+    features, projection : Features, array (folds, features, nuisances)
+        Of which the coefficients of the systematics are made.
+    """
+
+    grid: Grid
+    nuisances: tuple[Nuisance, ...]
+    shares: tuple[Share, ...]
+    centre: Array
+    transform: Array
+    processes: tuple[Process, ...]
+    features: Features
+    projection: Array
+
+    def summaries(self, c: Array, z: Array) -> Array:
+        """The whitened summary (events, d) of observed events.
+
+        Parameters
+        ----------
+        c, z : array (events, size), array (events, observables)
+            The network's own summary, and its standardised inputs.
+        """
+        learnt = self.features(c, z) @ self.projection.mean(axis=0)
+        return np.asarray((np.hstack([c, learnt]) - self.centre) @ self.transform)
+
+    @property
+    def size(self) -> int:
+        """The number of components of the summary."""
+        return int(self.transform.shape[1])
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Parameters and nuisance parameters."""
+        return (*self.grid.parameters, *(one.name for one in self.nuisances))
+
+    def split(self, p: Array) -> tuple[Array, Array]:
+        """t in units of the range and alpha, of a vector of theta and alpha."""
+        count = len(self.grid.parameters)
+        return self.grid.to_unit(p[:count]), p[count:]
+
+    def process_shares(self, alpha: Array) -> Array:
+        """The share of every process: 1 - sum f first."""
+        f = np.array([one.share + one.unit * alpha[one.nuisance] for one in self.shares])
+        return np.concatenate([[1 - f.sum()], f])
+
+    def at(self, p: Array) -> State:
+        """Mean and slopes at theta and alpha."""
+        t, alpha = self.split(p)
+        count = len(t)
+        shares = self.process_shares(alpha)
+        points = [process.at(t, alpha) for process in self.processes]
+        means = np.array([point.mean for point in points])
+        slopes = np.zeros((count + len(alpha), self.size))
+        slopes[:count] = shares[0] * points[0].by_t / self.grid.range[:, None]
+        for share, process, point in zip(shares, self.processes, points, strict=True):
+            np.add.at(slopes, count + process.systematics, share * point.by_alpha)
+        for one, mean in zip(self.shares, means[1:], strict=True):
+            slopes[count + one.nuisance] += one.unit * (mean - means[0])
+        return State(shares @ means, slopes, shares, means)
+
+    def event_covariance(self, p: Array) -> Array:
+        """The covariance (d, d) of the summary of one event."""
+        t, _ = self.split(p)
+        state = self.at(p)
+        each = np.array([process.event_covariance(t) for process in self.processes])
+        rest = state.means - state.mean
+        each = each + rest[:, :, None] * rest[:, None, :]
+        return np.asarray(np.tensordot(state.shares, each, 1))
+
+    def statistics(self, p: Array) -> Array:
+        """The covariance (d, d) of mu from the statistics of the simulation."""
+        t, alpha = self.split(p)
+        each = [process.statistics(t, alpha) for process in self.processes]
+        return np.asarray(np.tensordot(self.process_shares(alpha) ** 2, np.array(each), 1))
+
+    def interpolation(self, p: Array) -> Array:
+        """The covariance (d, d) of mu from what the templates leave open between them."""
+        t, alpha = self.split(p)
+        return np.asarray(self.process_shares(alpha)[0] ** 2 * self.processes[0].interpolation(t))

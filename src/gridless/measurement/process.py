@@ -1,0 +1,144 @@
+"""A process of a measurement: the mean of the summary with its variations, its covariance, its
+noise."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridless.calibration.polynomials import Powers
+from gridless.measurement.shift import Shift, shift_powers, shift_slopes, shift_terms
+from gridless.templates.arrays import Array
+
+MIN_KERNEL_EVENTS = 2000  # effective events that a covariance between templates is averaged over
+
+
+class Point(NamedTuple):
+    """A process at one point: its mean (d,), and the slopes of that by t (parameters, d) and by
+    each of its systematics (systematics, d)."""
+
+    mean: Array
+    by_t: Array
+    by_alpha: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """The signal, or a background.
+
+    Attributes
+    ----------
+    t : array (points, parameters)
+        Where it was simulated, in units of the range; a background has no parameters.
+    powers, coefficients : array (terms, parameters), array (terms, d)
+        The nominal mean as a polynomial.
+    noise : array (terms, d, changes)
+        Independent unit changes of the coefficients by the statistics of the simulation.
+    open : array (terms, d, changes)
+        Those that the templates leave open between them.
+    covariance : array (points, d, d)
+        The covariance of the summary of one event.
+    size : array (points,)
+        Effective events.
+    systematics : array (systematics,) of int
+        Which nuisance parameters vary it.
+    linear, square : tuple of Shift
+        What each does, in alpha and in alpha^2.
+    crossed : array (systematics, systematics, d)
+        What two do together beyond what each does, in the product of their alphas; 0 on the
+        diagonal.
+    """
+
+    t: Array
+    powers: Powers
+    coefficients: Array
+    noise: Array
+    open: Array
+    covariance: Array
+    size: Array
+    systematics: NDArray[np.int64]
+    linear: tuple[Shift, ...]
+    square: tuple[Shift, ...]
+    crossed: Array
+
+    @cached_property
+    def shift_powers(self) -> Powers:
+        """The terms of its shifts."""
+        return shift_powers(self.t.shape[1])
+
+    @cached_property
+    def _shifts(self) -> Array:
+        """Coefficients (2, systematics, terms, d) of all shifts."""
+        size = self.coefficients.shape[1]
+        if not self.linear:
+            return np.zeros((2, 0, len(self.shift_powers), size))
+        return np.array([[s.coefficients for s in kind] for kind in (self.linear, self.square)])
+
+    def at(self, t: Array, alpha: Array) -> Point:
+        """The process at t (parameters,) with its systematics at alpha (systematics,)."""
+        t = t[: self.t.shape[1]]
+        a = alpha[self.systematics]
+        bend, slope = bent(a)
+        phi, dphi = shift_terms(t, self.shift_powers), shift_slopes(t, self.shift_powers)
+        first, second = np.einsum("m,xkmd->xkd", phi, self._shifts)
+        mean = shift_terms(t, self.powers) @ self.coefficients + a @ first + bend @ second
+        moved = np.einsum("k,kmd->md", a, self._shifts[0])
+        moved = moved + np.einsum("k,kmd->md", bend, self._shifts[1])
+        by_t = shift_slopes(t, self.powers) @ self.coefficients + dphi @ moved
+        together = np.einsum("k,kld->ld", a, self.crossed)
+        mean = mean + 0.5 * a @ together
+        return Point(mean, by_t, first + slope[:, None] * second + together)
+
+    def event_covariance(self, t: Array) -> Array:
+        """The covariance (d, d) of one event at t: the average of those of near points."""
+        return np.asarray(np.tensordot(self._kernel(t[: self.t.shape[1]]), self.covariance, 1))
+
+    def statistics(self, t: Array, alpha: Array) -> Array:
+        """The covariance (d, d) of the mean from finite simulation."""
+        t = t[: self.t.shape[1]]
+        changes = np.tensordot(shift_terms(t, self.powers), self.noise, 1)
+        total = changes @ changes.T
+        phi = shift_terms(t, self.shift_powers)
+        a = alpha[self.systematics]
+        for one, two, x, y in zip(self.linear, self.square, a, bent(a)[0], strict=True):
+            total = total + x**2 * one.noise(phi) + y**2 * two.noise(phi)
+        return np.asarray(total)
+
+    def interpolation(self, t: Array) -> Array:
+        """The covariance (d, d) of the mean from what the templates leave open between them."""
+        changes = np.tensordot(shift_terms(t[: self.t.shape[1]], self.powers), self.open, 1)
+        return np.asarray(changes @ changes.T)
+
+    def traces(self, t: Array, weight: Array) -> tuple[Array, Array]:
+        """tr(W C) of the noise C, in terms of which sums over coefficients give it: (terms, terms)
+        of the nominal mean, and (systematics,) of each linear shift at t."""
+        half = np.linalg.cholesky(weight).T
+        # What is left open is not in the curve, so that it fakes nothing: noise alone counts.
+        rows = np.einsum("ij,mjr->mir", half, self.noise).reshape(len(self.powers), -1)
+        phi = shift_terms(t[: self.t.shape[1]], self.shift_powers)
+        of_shifts = [np.einsum("ij,ij", weight, one.noise(phi)) for one in self.linear]
+        return rows @ rows.T, np.array(of_shifts)
+
+    def _kernel(self, t: Array) -> Array:
+        if len(self.t) == 1:
+            return np.ones(1)
+        distance = np.linalg.norm(self.t[:, None] - self.t, axis=-1)
+        np.fill_diagonal(distance, np.inf)
+        width = 0.5 * float(np.median(distance.min(axis=1)))
+        squared = ((t - self.t) ** 2).sum(axis=-1)
+        while True:
+            exponent = squared / (2 * width**2)
+            kernel = self.size * np.exp(exponent.min() - exponent)
+            if width >= 1 or kernel.sum() >= MIN_KERNEL_EVENTS:
+                return np.asarray(kernel / kernel.sum())
+            width *= 1.4
+
+
+def bent(alpha: Array) -> tuple[Array, Array]:
+    """alpha^2, linear beyond |alpha| = 1, and its slope."""
+    size = np.abs(alpha)
+    return np.where(size <= 1, alpha**2, 2 * size - 1), np.where(
+        size <= 1, 2 * alpha, 2 * np.sign(alpha)
+    )

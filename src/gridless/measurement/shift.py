@@ -1,0 +1,126 @@
+"""How a systematic moves the mean of a summary, as a smooth function of theta with its noise.
+
+d(theta) = sum_m beta_m phi_m(theta) for each component of the summary on its own. The constant is
+free, or held back too; terms of degree m have a normal prior of width s r^m, s and r averaged over
+a table with the likelihood of the differences as the weight (empirical Bayes).
+"""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from gridless.calibration.polynomials import Powers, powers_up_to, slopes, terms
+from gridless.templates.arrays import Array
+
+DEGREE = {1: 3, 2: 2, 3: 1}  # of the polynomial, by the number of parameters
+# Widths s of the prior in units of the spread of one event, and rates r at which it falls off.
+WIDTHS = (0.0, *np.geomspace(1e-4, 3.0, 14))
+RATES = (0.1, 0.3, 0.6)
+LEAST_VARIANCE = 1e-12  # of a difference, in squares of the spread of one event: rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """d(t) with its noise.
+
+    Attributes
+    ----------
+    coefficients : array (terms, d)
+        Of the polynomial.
+    response : array (d, terms, points)
+        How much the coefficients of a component move with its differences.
+    covariance : array (points, d, d)
+        That of the measured differences: the statistics of the simulation.
+    """
+
+    coefficients: Array
+    response: Array
+    covariance: Array
+
+    def noise(self, phi: Array) -> Array:
+        """The covariance (d, d) of d(t), phi the terms (terms,) at t."""
+        q = np.einsum("m,imj->ij", phi, self.response)
+        return np.asarray(np.einsum("ij,kj,jik->ik", q, q, self.covariance, optimize=True))
+
+    def arrays(self) -> dict[str, Array]:
+        """Everything as arrays, by name."""
+        return {
+            "coefficients": self.coefficients,
+            "response": self.response,
+            "covariance": self.covariance,
+        }
+
+
+def shift_powers(parameters: int) -> Powers:
+    """The terms of every shift of so many parameters."""
+    return powers_up_to(DEGREE[parameters], parameters) if parameters else np.zeros((1, 0), int)
+
+
+def shift_terms(t: Array, powers: Powers) -> Array:
+    """phi (terms,) at a point t (parameters,)."""
+    return terms(t[None], powers)[0] if len(t) else np.ones(1)
+
+
+def shift_slopes(t: Array, powers: Powers) -> Array:
+    """d phi / dt (parameters, terms)."""
+    return slopes(t[None], powers)[0] if len(t) else np.zeros((0, 1))
+
+
+def fit_shift(t: Array, differences: Array, covariance: Array, free_constant: bool) -> Shift:
+    """The smooth shift through differences at some points.
+
+    Parameters
+    ----------
+    t : array (points, parameters)
+        In units of the range.
+    differences, covariance : array (points, d), array (points, d, d)
+        What was measured there.
+    free_constant : bool
+        Whether the constant term is free.
+
+    Returns
+    -------
+    Shift
+    """
+    points, parameters = t.shape
+    powers = shift_powers(parameters)
+    phi = terms(t, powers) if parameters else np.ones((points, 1))
+    degree = powers.sum(axis=1)
+    # As many terms as points can tell.
+    used = degree <= (points - 1 if parameters < 2 else round(points ** (1 / parameters)) - 1)
+    free = (degree == 0) if free_constant else np.zeros(len(degree), bool)
+    variances = np.maximum(covariance[:, range(len(differences.T)), range(len(differences.T))], 0)
+    variances = (variances + LEAST_VARIANCE).T  # (d, points)
+    squares, scores = [], []
+    for width, rate in product(WIDTHS, RATES):
+        prior = np.where(used & ~free, (width * rate**degree) ** 2, 0.0)
+        scores.append(_likelihood(phi[:, free], phi * np.sqrt(prior), differences.T, variances))
+        squares.append(prior)
+    weight = np.exp(np.array(scores) - np.max(scores, axis=0))  # (table, d)
+    prior = np.einsum("wd,wm->dm", weight, np.array(squares)) / weight.sum(axis=0)[:, None]
+    prior[:, free] = 1e12  # a free term
+    inverse = np.einsum("jm,dj,jn->dmn", phi, 1 / variances, phi)
+    # (A + P^-1)^-1 = P^1/2 (1 + P^1/2 A P^1/2)^-1 P^1/2, which takes widths of 0.
+    root = np.sqrt(prior)
+    inner = np.eye(len(degree)) + root[:, :, None] * inverse * root[:, None, :]
+    posterior = root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
+    response = posterior @ (phi.T[None] / variances[:, None, :])
+    coefficients = np.einsum("dmj,jd->md", response, differences)
+    return Shift(np.asarray(coefficients), np.asarray(response), covariance)
+
+
+def _likelihood(free: Array, rows: Array, values: Array, variances: Array) -> Array:
+    """Log likelihood (d,) of values (d, points), free terms integrated over; up to a constant."""
+    covariance = rows @ rows.T + np.einsum("dj,jk->djk", variances, np.eye(len(rows)))
+    inverse = np.linalg.inv(covariance)
+    log_det = np.linalg.slogdet(covariance)[1]
+    quadratic = np.einsum("dj,djk,dk->d", values, inverse, values)
+    if free.shape[1]:
+        inner = free.T @ inverse @ free
+        slope = np.einsum("jf,djk,dk->df", free, inverse, values)
+        quadratic = quadratic - np.einsum(
+            "df,df->d", slope, np.linalg.solve(inner, slope[..., None])[..., 0]
+        )
+        log_det = log_det + np.linalg.slogdet(inner)[1]
+    return np.asarray(-0.5 * (quadratic + log_det))

@@ -1,0 +1,243 @@
+"""What the observed events of one model add to a likelihood of named parameters.
+
+2 NLL = (T - mu)' W (T - mu) - tr(W C(p)) with T the mean of the summaries and W the inverse of its
+covariance, held at a first estimate. C(p) is the noise of mu from finite simulation: without that
+last term noise in the slopes of mu would count as information.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridless.likelihood.channel import Channel
+from gridless.likelihood.estimate import MODEL, SIMULATION, STAT
+from gridless.measurement.measurement import Measurement
+from gridless.measurement.process import Process
+from gridless.measurement.shift import shift_slopes, shift_terms
+from gridless.templates.arrays import Array
+
+ENOUGH_WEIGHTED = 50  # events per component of the summary, to take its covariance from them
+LEAST_CURVATURE = 0.2  # of the information that may be left when that of the noise is taken out
+HALVINGS = 12  # of the correction at the most, until so much is left
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over observed events of the whitened summary y: all that a likelihood needs of them.
+
+    Attributes
+    ----------
+    events : int
+        Their number.
+    weight, squares : float
+        Sums of w and of w^2.
+    total, total_squares : array (d,)
+        Sums of w y and of w^2 y.
+    products : array (d, d)
+        Sum of w^2 y y^T.
+    weighted : bool
+        Whether there are weights.
+    """
+
+    events: int
+    weight: float
+    squares: float
+    total: Array
+    total_squares: Array
+    products: Array
+    weighted: bool
+
+    def __add__(self, other: "Sums") -> "Sums":
+        return Sums(
+            self.events + other.events,
+            self.weight + other.weight,
+            self.squares + other.squares,
+            self.total + other.total,
+            self.total_squares + other.total_squares,
+            self.products + other.products,
+            self.weighted or other.weighted,
+        )
+
+    @property
+    def mean(self) -> Array:
+        """T, the mean of the summaries."""
+        return self.total / self.weight
+
+    def covariance(self, of_one: Array) -> Array:
+        """The covariance of T, where that of one event is known for events without weights."""
+        if not self.weighted or self.events < ENOUGH_WEIGHTED * len(self.total):
+            return np.asarray(of_one * self.squares / self.weight**2)
+        m = self.mean
+        crossed = np.outer(m, self.total_squares)
+        spread = self.products - crossed - crossed.T + self.squares * np.outer(m, m)
+        return np.asarray(spread / self.weight**2)
+
+
+def sums_of(y: Array, weights: Array | None) -> Sums:
+    """The sums over events with summaries y (events, d)."""
+    w = np.ones(len(y)) if weights is None else weights
+    w2 = w**2
+    return Sums(
+        len(y), float(w.sum()), float(w2.sum()), w @ y, w2 @ y, (y * w2[:, None]).T @ y,
+        weights is not None,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class SummaryChannel:
+    """The observed events of one model with systematics or backgrounds.
+
+    Attributes
+    ----------
+    measurement : Measurement
+        What the model knows.
+    sums : Sums
+        The events.
+    base : Channel
+        The same events without nuisance parameters: name, model, agreement with the simulation.
+    """
+
+    measurement: Measurement
+    sums: Sums
+    base: Channel
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Channels with the same key are parts of one."""
+        return self.base.name, self.base.model
+
+    def __add__(self, other: "SummaryChannel") -> "SummaryChannel":
+        return replace(self, sums=self.sums + other.sums, base=self.base + other.base)
+
+
+class SummaryTerm:
+    """A channel's part of the likelihood, with its covariance held at a first estimate.
+
+    Parameters
+    ----------
+    channel : SummaryChannel
+        The events.
+    places : array (own parameters,) of int
+        Where the channel's parameters are among all.
+    reference : array
+        Values of all parameters at which the covariance is taken.
+    size : int
+        Number of all parameters.
+    """
+
+    def __init__(
+        self, channel: SummaryChannel, places: NDArray[np.int64], reference: Array, size: int
+    ) -> None:
+        self.channel, self.places, self.size = channel, places, size
+        self.known, self.sums = channel.measurement, channel.sums
+        own = reference[places]
+        self.observed = self.sums.covariance(self.known.event_covariance(own))
+        self.statistics = self.known.statistics(own)
+        self.interpolation = self.known.interpolation(own)
+        total = self.observed + self.statistics + self.interpolation
+        self.inverse = np.linalg.inv(total)
+        self.inverse = 0.5 * (self.inverse + self.inverse.T)
+        t, _ = self.known.split(own)
+        self.traces = [process.traces(t, self.inverse) for process in self.known.processes]
+        self.strength = 1.0
+        state = self.known.at(own)
+        whole = state.slopes @ self.inverse @ state.slopes.T
+        noise = self._correction(own)[2]
+        bare = np.diag([1 / (one.constraint or np.inf) ** 2 for one in self.known.nuisances])
+        count = len(self.known.grid.parameters)
+        whole[count:, count:] += bare
+        for _ in range(HALVINGS):
+            scale = 1 / np.sqrt(np.diag(whole).clip(min=1e-300))
+            left = scale[:, None] * (whole - self.strength * noise) * scale
+            full = scale[:, None] * whole * scale
+            if (np.diag(left) > LEAST_CURVATURE * np.diag(full)).all() and (
+                np.linalg.eigvalsh(left).min() > LEAST_CURVATURE * np.linalg.eigvalsh(full).min()
+            ):
+                break
+            self.strength *= 0.5
+        else:
+            self.strength = 0.0
+
+    def chi2(self, p: Array) -> float:
+        """(T - mu)' W (T - mu)."""
+        rest = self.sums.mean - self.known.at(p[self.places]).mean
+        return float(rest @ self.inverse @ rest)
+
+    def value(self, p: Array) -> float:
+        """Minus the log likelihood."""
+        return 0.5 * (self.chi2(p) - self.strength * self._correction(p[self.places])[0])
+
+    def slopes(self, p: Array) -> tuple[float, Array, Array]:
+        """Minus the log likelihood, its gradient, and its expected second derivatives."""
+        own = p[self.places]
+        state = self.known.at(own)
+        rest = self.sums.mean - state.mean
+        part, by_own, noise = self._correction(own)
+        gradient = -state.slopes @ self.inverse @ rest - 0.5 * self.strength * by_own
+        hessian = state.slopes @ self.inverse @ state.slopes.T - self.strength * noise
+        value = 0.5 * (float(rest @ self.inverse @ rest) - self.strength * part)
+        return value, self._wide(gradient), self._wide_matrix(hessian)
+
+    def score_covariances(self, p: Array) -> dict[str, Array]:
+        """The covariance of the gradient from every source of this channel."""
+        rows = self.known.at(p[self.places]).slopes @ self.inverse
+        parts = {STAT: self.observed, SIMULATION: self.statistics, MODEL: self.interpolation}
+        return {name: self._wide_matrix(rows @ c @ rows.T) for name, c in parts.items()}
+
+    @property
+    def components(self) -> int:
+        """Those of the summary."""
+        return self.known.size
+
+    def _wide(self, own: Array) -> Array:
+        result = np.zeros(self.size)
+        result[self.places] = own
+        return result
+
+    def _wide_matrix(self, own: Array) -> Array:
+        result = np.zeros((self.size, self.size))
+        result[np.ix_(self.places, self.places)] = own
+        return result
+
+    def _correction(self, own: Array) -> tuple[float, Array, Array]:
+        """tr(W C), its gradient, and half its second derivatives (the larger ones)."""
+        known = self.known
+        t, alpha = known.split(own)
+        count = len(t)
+        shares = known.process_shares(alpha)
+        value, gradient = 0.0, np.zeros(len(own))
+        matrix = np.zeros((len(own), len(own)))
+        sizes = []
+        for share, process, (nominal, varied) in zip(
+            shares, known.processes, self.traces, strict=True
+        ):
+            a = alpha[process.systematics]
+            places = count + process.systematics
+            size, by_t, second = _trace(process, t, nominal)
+            size += float(varied @ a**2)
+            value += share**2 * size
+            if len(by_t):
+                gradient[:count] += share**2 * by_t / known.grid.range
+                matrix[:count, :count] += share**2 * second / np.outer(*[known.grid.range] * 2)
+            gradient[places] += share**2 * 2 * varied * a
+            matrix[places, places] += share**2 * varied
+            sizes.append(size)
+        for number, one in enumerate(known.shares, start=1):
+            place = count + one.nuisance
+            gradient[place] += (
+                one.unit * 2 * (shares[number] * sizes[number] - shares[0] * sizes[0])
+            )
+            matrix[place, place] += one.unit**2 * (sizes[number] + sizes[0])
+        return value, gradient, matrix
+
+
+def _trace(process: Process, t: Array, nominal: Array) -> tuple[float, Array, Array]:
+    """phi' G phi, its slopes by t, and half of its second derivatives from slopes of phi."""
+    t = t[: process.t.shape[1]]
+    phi, dphi = shift_terms(t, process.powers), shift_slopes(t, process.powers)
+    return (
+        float(phi @ nominal @ phi),
+        np.asarray(2 * dphi @ nominal @ phi),
+        np.asarray(dphi @ nominal @ dphi.T),
+    )

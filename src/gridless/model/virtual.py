@@ -1,0 +1,205 @@
+"""Virtual templates: the simulated events, weighted to any theta.
+
+An event of any template is an event at theta with the weight
+
+    w_i(theta) = r(x_i, theta) / sum_k s_k r(x_i, theta_k),   r = p(theta | x) / q(theta),
+
+s_k the share of template k in the events. The network's r is near the ratio of densities only. So
+the weights are tilted by exp(lambda . y), the least change that makes the mean of the summary y
+the calibrated mu(theta).
+"""
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridless.errors import GridlessWarning, InputError
+from gridless.likelihood import chebyshev
+from gridless.model.evaluation import log_density
+from gridless.templates.arrays import Array
+
+if TYPE_CHECKING:
+    from gridless.model.model import Model
+
+GOOD_EFFECTIVE = 1000  # effective events below which a virtual template warns
+LEAST_EFFECTIVE = 50  # effective events below which there is none
+TILT_STEPS = 40  # of Newton's method: some five are usual
+TILT_PRECISION = 1e-6  # of the mean, in units of the spread of one event
+MAX_STEP = 1.0  # of lambda in one step, in units of 1 / spread
+
+
+@dataclass(frozen=True, eq=False)
+class VirtualTemplate:
+    """Simulated events with weights that make them events at theta; `model.at(theta)` makes it.
+
+    Attributes
+    ----------
+    theta : array (parameters,)
+        Where it is.
+    x : array (events, observables)
+        The events.
+    weights : array (events,)
+        Their weights, which sum to 1.
+    observables : tuple of str
+        The names of the observables.
+
+    Examples
+    --------
+    >>> x, weights = np.array([[1.0], [2.0]]), np.array([0.5, 0.5])
+    >>> VirtualTemplate(np.array([0.4]), x, weights, ("x",))
+    Virtual template at 0.4: 2 effective events
+    """
+
+    theta: Array
+    x: Array
+    weights: Array
+    observables: tuple[str, ...]
+
+    @property
+    def effective_size(self) -> float:
+        """1 / sum w^2: the number of events that say as much."""
+        return float(1 / (self.weights**2).sum())
+
+    def sample(self, events: int, seed: int = 0) -> Array:
+        """Events drawn from it with replacement, (events, observables)."""
+        if events < 1:
+            raise InputError(f"events: {events}; give at least 1")
+        share = self.weights.clip(min=0)
+        drawn = np.random.default_rng(seed).choice(len(self.x), events, p=share / share.sum())
+        return np.asarray(self.x[drawn], np.float64)
+
+    def __repr__(self) -> str:
+        place = ", ".join(f"{value:g}" for value in self.theta)
+        return f"Virtual template at {place}: {self.effective_size:,.0f} effective events"
+
+
+class Reweighting:
+    """Weights of a model's kept events at any theta.
+
+    Attributes
+    ----------
+    x : array (events, observables)
+        The events.
+    y : array (events, d)
+        Their vectors: the whitened summaries of a calibrated model.
+    """
+
+    def __init__(self, model: "Model") -> None:
+        if model.simulated is None:
+            raise InputError(
+                "the model keeps no simulated events, since an older version made it; fit it anew"
+            )
+        kept = model.simulated
+        self.model, self.kept = model, kept
+        self.x = np.asarray(kept.x, np.float64)
+        vectors, self.matrix, self.offset = model.event_vectors(self.x)
+        self.y = np.asarray(vectors.double().numpy())
+
+    @cached_property
+    def log_mixture(self) -> Array:
+        """log sum_k s_k r(x_i, theta_k) of each event."""
+        sizes = np.bincount(self.kept.template, minlength=len(self.model.grid))
+        there = sizes > 0
+        log_share = np.log(sizes[there] / sizes.sum())
+        rows = self.log_ratios(self.model.grid.unit[there]) + log_share
+        return np.asarray(np.logaddexp.reduce(rows, axis=1))
+
+    def log_ratios(self, t: Array) -> Array:
+        """log r(x_i, t_j) of each event and point: (events, points)."""
+        # Likelihoods need q only where they are divided by it; densities always do.
+        log_q = chebyshev.evaluate(self.model.implied_prior.log_q, t)
+        parts = [p.double().numpy() for _, p in log_density(self.model.network, self.x, t)]
+        return np.asarray(np.concatenate(parts) - log_q)
+
+    def at(self, t: Array, log_ratio: Array | None = None) -> Array:
+        """The weights (events,) at a point t of the unit box, which sum to 1."""
+        found = self.log_ratios(t[None])[:, 0] if log_ratio is None else log_ratio
+        log_w = found - self.log_mixture
+        base = self.kept.weights * np.exp(log_w - log_w.max())
+        calibration = self.model.calibration
+        if calibration is None:
+            return np.asarray(base / base.sum())
+        return tilted(base, self.y, calibration.mean(t[None])[0])
+
+    def mean_curve(self, t: Array) -> Array:
+        """Minus the mean log likelihood of an event at t, as Chebyshev coefficients."""
+        mean = self.at(t) @ self.y
+        return chebyshev.add(-np.tensordot(mean, self.matrix, 1), self.offset)
+
+
+def tilted(base: Array, y: Array, mean: Array) -> Array:
+    """Weights base * exp(lambda . y) with a sum of 1 and a weighted mean of y that is `mean`.
+
+    Newton's method for the minimum of log sum_i base_i exp(lambda . (y_i - mean)), which is convex
+    for positive weights. Where the mean lies outside of what the events can give, the nearest.
+    """
+    z = y - mean
+    chosen = np.zeros(z.shape[1])
+    weights, value = _tilted_by(base, z, chosen)
+    for _ in range(TILT_STEPS):
+        slope = weights @ z
+        if np.abs(slope).max() < TILT_PRECISION:
+            break
+        second = (z * weights[:, None]).T @ z - np.outer(slope, slope)
+        step = -np.linalg.pinv(second, rcond=1e-9, hermitian=True) @ slope
+        step *= min(1.0, MAX_STEP / max(1e-300, float(np.sqrt(abs(step @ second @ step)))))
+        for _ in range(10):
+            new_weights, new_value = _tilted_by(base, z, chosen + step)
+            if new_value <= value:
+                break
+            step *= 0.5
+        else:
+            break
+        chosen, weights, value = chosen + step, new_weights, new_value
+    return weights
+
+
+def _tilted_by(base: Array, z: Array, tilt: Array) -> tuple[Array, float]:
+    exponent = z @ tilt
+    most = exponent.max()
+    weights = base * np.exp(exponent - most)
+    total = weights.sum()
+    if total <= 0:  # of weights of either sign
+        return weights, np.inf
+    return weights / total, float(np.log(total) + most)
+
+
+def virtual_template(model: "Model", theta: Any) -> VirtualTemplate:
+    """The simulated events at theta: see `Model.at`."""
+    values = unit_point(model, theta)
+    place = model.grid.from_unit(values)
+    found = VirtualTemplate(
+        place, model.reweighting.x, model.reweighting.at(values), model.observables
+    )
+    size = found.effective_size
+    label = ", ".join(
+        f"{name} = {value:g}" for name, value in zip(model.grid.parameters, place, strict=True)
+    )
+    if size < LEAST_EFFECTIVE:
+        raise InputError(
+            f"theta: at {label} the simulated events are worth {size:.0f} events; simulate "
+            "templates nearer to it, or ask nearer to a template"
+        )
+    if size < GOOD_EFFECTIVE:
+        warnings.warn(
+            f"theta: at {label} the simulated events are worth {size:.0f} events only; "
+            "distributions and pseudo-experiments there are coarse",
+            GridlessWarning,
+            stacklevel=4,
+        )
+    return found
+
+
+def unit_point(model: "Model", theta: Any) -> Array:
+    """theta, a number or one per parameter, in units of the range."""
+    grid = model.grid
+    values = np.atleast_1d(np.asarray(theta, float))
+    if values.shape != (len(grid.parameters),):
+        raise InputError(f"theta: {values.tolist()}; give {', '.join(grid.parameters)}")
+    low, high = grid.bounds.T
+    if not ((values >= low) & (values <= high)).all():
+        raise InputError(f"theta: {values.tolist()} is outside of {grid.describe()}")
+    return grid.to_unit(values)

@@ -1,0 +1,274 @@
+"""The page of a review: twelve questions, each with its number, figure, verdict and cure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridless import strict_json
+from gridless.files.write import write_whole
+from gridless.report.card import BAD, CAREFUL, GOOD, Card, Check
+from gridless.report.data_figures import draw_budget, draw_data
+from gridless.report.page import Section, render_report
+from gridless.report.style import BLACK, BLUE, GREY, RED, SKY, new_figure, style
+from gridless.report.typeset import data_address
+from gridless.validation.review.answer import OPEN, Answer
+from gridless.validation.review.run import Review
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SIZE = (5.2, 3.4)  # inches
+ROW = 0.28  # inches of a row of points
+SENTENCES = {
+    GOOD: "Nothing was found that speaks against it.",
+    CAREFUL: "It stands, with remarks: see below.",
+    BAD: "Not ready yet: see below.",
+}
+
+
+def write_review(path: str | Path, review: Review, command: str | None = None) -> Path:
+    """Write one self-contained HTML page of a review, to hand to a committee.
+
+    Needs the extra `report`.
+
+    Parameters
+    ----------
+    path : str or Path
+        The page to write.
+    review : Review
+        As `gl.review` made it.
+    command : str, optional
+        The command line that made it, to be shown on the page.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> model = gl.fit(OneObservable().templates(1_000, seed=1), hidden=3, seed=1)
+    >>> gl.write_review("review.html", gl.review(model, events=1_000, toys=200)).name
+    'review.html'
+    """
+    model = review.subject.model
+    checks = [
+        Check(
+            answer.question,
+            _sentence(answer.text),
+            CAREFUL if answer.verdict == OPEN else answer.verdict,
+            "" if answer.verdict == GOOD else answer.cure,
+        )
+        for answer in review.answers.values()
+    ]
+    content = strict_json.dumps(review.to_dict(), indent=1)
+    card = Card([], "", "", review.verdict, SENTENCES[review.verdict], checks,
+                data_address(content, "application/json"))  # fmt: skip
+    sections = {}
+    for number, (name, answer) in enumerate(review.answers.items(), start=1):
+        sections[name] = Section(
+            f"{number}. {answer.question}",
+            lead=_sentence(answer.text) + _cure(answer),
+            figure=_figure(name, answer, review),
+            show=answer.question,
+            numbers=answer.numbers,
+        )
+    subject = review.subject
+    events = "without data" if subject.x is None else f"{len(subject.x):,} observed events"
+    text = str(subject.estimate) if subject.x is not None else f"expected: {subject.estimate}"
+    sections["result"] = Section("The result", text=text)
+    if command:
+        sections["made"] = Section("How this page was made", text=command)
+    page = render_report(
+        f"Review of {', '.join(model.grid.parameters)}",
+        f"A model of {len(model.grid)} templates of {model.grid.describe()}, {events}.",
+        sections,
+        card=card,
+    )
+    target = Path(path)
+    write_whole(target, page.encode())
+    return target
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
+
+
+def _cure(answer: Answer) -> str:
+    if answer.verdict == GOOD or not answer.cure:
+        return ""
+    return f" What to do: {answer.cure}."
+
+
+def _figure(name: str, answer: Answer, review: Review) -> Figure | None:
+    """The figure of an answer; None where it has none."""
+    draw = FIGURES.get(name)
+    if draw is None or answer.verdict == OPEN or not answer.numbers:
+        return None
+    with style():
+        return draw(answer.numbers, review)
+
+
+def _points(
+    rows: list[tuple[str, float, float]], across: str, band: tuple[float, float] | None = None
+) -> Figure:
+    """Points with errors, one row for each, about a band."""
+    figure = new_figure((SIZE[0], max(1.6, 0.9 + ROW * len(rows))))
+    axes = figure.subplots()
+    places = np.arange(len(rows))[::-1]
+    if band is not None:
+        middle, half = band
+        axes.axvspan(middle - half, middle + half, color=SKY, alpha=0.4, lw=0)
+        axes.axvline(middle, color=GREY, lw=1)
+    values, errors = [row[1] for row in rows], [row[2] for row in rows]
+    axes.errorbar(values, places, xerr=errors, fmt="o", color=BLACK, ms=4)
+    axes.set_yticks(places, [row[0] for row in rows])
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    axes.minorticks_off()
+    axes.set_xlabel(across)
+    return figure
+
+
+def _bias(numbers: dict[str, Any], review: Review) -> Figure:
+    names = review.subject.model.grid.parameters
+    figure = new_figure(SIZE)
+    axes = figure.subplots()
+    axes.axhspan(-1, 1, color=SKY, alpha=0.4, lw=0)
+    true = np.array(numbers["true"])
+    for p, name in enumerate(names):
+        pulls = np.array([np.nan if v is None else v for v in numbers["pulls"][p]], float)
+        axes.plot(true[:, p], pulls, "os^"[p], color=(BLACK, BLUE, RED)[p], label=name)
+    axes.set_xlabel(", ".join(names))
+    axes.set_ylabel("pull without the template")
+    if len(names) > 1:
+        axes.legend()
+    return figure
+
+
+def _coverage(numbers: dict[str, Any], _review: Review) -> Figure:
+    figure = new_figure(SIZE)
+    axes = figure.subplots()
+    for name, one in numbers["parameters"].items():
+        edges = np.array(one["edges"])
+        axes.stairs(one["pulls"], edges, label=f"{name}: width {one['width']:.2f}")
+    middle = np.linspace(-4, 4, 200)
+    normal = np.exp(-0.5 * middle**2) / np.sqrt(2 * np.pi)
+    axes.plot(middle, numbers["toys"] * (edges[1] - edges[0]) * normal, color=GREY, ls="--")
+    axes.set_xlabel("(estimate - truth) / total error")
+    axes.set_ylabel("pseudo-experiments")
+    axes.legend()
+    return figure
+
+
+def _bounds(numbers: dict[str, Any], _review: Review) -> Figure:
+    rows = [
+        (f"{name} {one['level']:.0%} {label}", 0.5 * (low + high), 0.5 * (high - low))
+        for name, levels in numbers.items()
+        for one in levels
+        for label, (low, high) in (
+            ("Wilks", one["wilks"]),
+            ("Feldman-Cousins", one["feldman_cousins"]),
+        )
+    ]
+    return _points(rows, ", ".join(numbers))
+
+
+def _simulation(numbers: dict[str, Any], _review: Review) -> Figure:
+    figure = new_figure(SIZE)
+    axes = figure.subplots()
+    events = np.array(numbers["factors"]) * numbers["simulated"]
+    for key, colour in (("total", BLACK), ("simulation", RED), ("stat", BLUE)):
+        axes.plot(events, [row[key] for row in numbers["errors"]], color=colour, label=key)
+    axes.axvline(numbers["simulated"], color=GREY, lw=1, ls="--")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("simulated events")
+    axes.set_ylabel(f"error of {numbers['parameter']}")
+    axes.legend()
+    return figure
+
+
+def _templates(numbers: dict[str, Any], _review: Review) -> Figure:
+    figure = new_figure(SIZE)
+    axes = figure.subplots()
+    values = np.array([[np.nan if v is None else v for v in row] for row in numbers["p_values"]])
+    ordered = np.sort(values[np.isfinite(values)])
+    share = (np.arange(len(ordered)) + 0.5) / max(1, len(ordered))
+    axes.plot([0, 1], [0, 1], color=GREY, ls="--")
+    axes.plot(ordered, share, color=BLUE, drawstyle="steps-mid")
+    axes.set_xlabel("p-value of a template and observable")
+    axes.set_ylabel("share with less")
+    return figure
+
+
+def _probabilities(numbers: dict[str, Any], _review: Review) -> Figure:
+    figure = new_figure(SIZE)
+    axes = figure.subplots()
+    predicted = np.array(numbers["predicted"])
+    difference = np.array(numbers["found"]) - predicted
+    axes.axhline(0, color=GREY, ls="--")
+    axes.errorbar(predicted, difference, yerr=numbers["error"], fmt="o", color=BLACK, ms=4)
+    axes.set_xlabel("predicted probability of a template")
+    axes.set_ylabel("found - predicted")
+    return figure
+
+
+def _stability(numbers: dict[str, Any], _review: Review) -> Figure:
+    names = numbers["parameters"]
+    rows = [
+        (f"{one['name']}{f' ({name})' if len(names) > 1 else ''}", one["difference"][p],
+         one["spread"][p])
+        for one in numbers["variants"]
+        for p, name in enumerate(names)
+    ]  # fmt: skip
+    return _points(rows, "difference, with its expected spread", (0.0, 0.0))
+
+
+def _groups(numbers: dict[str, Any], review: Review) -> Figure:
+    name = review.subject.model.grid.parameters[0]
+    one = review.subject.estimate[name]
+    rows = [
+        (group, found[name]["value"], found[name]["stat"] or 0.0)
+        for group, found in numbers["groups"].items()
+    ]
+    return _points(rows, name, (one.value, one.stat))
+
+
+def _binned(numbers: dict[str, Any], _review: Review) -> Figure:
+    names = numbers["parameters"]
+    rows = [
+        (f"{fit['bins']} bins{f' ({name})' if len(names) > 1 else ''}", fit["difference"][p],
+         fit["spread"][p])
+        for fit in numbers["fits"]
+        for p, name in enumerate(names)
+    ]  # fmt: skip
+    return _points(rows, "binned fit - result, with its expected spread", (0.0, 0.0))
+
+
+def _data(_numbers: dict[str, Any], review: Review) -> Figure:
+    return draw_data(review.subject.model, review.subject.likelihood)
+
+
+def _expected(_numbers: dict[str, Any], review: Review) -> Figure:
+    return draw_budget(review.subject.estimate)
+
+
+FIGURES: dict[str, Callable[[dict[str, Any], Review], Figure]] = {
+    "bias": _bias,
+    "coverage": _coverage,
+    "bounds": _bounds,
+    "simulation": _simulation,
+    "data": _data,
+    "templates": _templates,
+    "probabilities": _probabilities,
+    "stability": _stability,
+    "groups": _groups,
+    "expected": _expected,
+    "binned": _binned,
+}

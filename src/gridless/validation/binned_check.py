@@ -1,0 +1,266 @@
+"""A check that does not trust the network's density: a binned fit of the learnt score.
+
+The score at the estimate is an observable like any other. Templates and observed events are
+counted in bins of it; in every bin the share of events is a polynomial in theta through the
+templates; a Poisson fit of shapes gives theta. It shares with the result nothing but the choice
+of the observable. Both use the same events, so that their difference is known much better than
+either of them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import chdtrc
+
+from gridless.calibration.calibration import Calibration
+from gridless.calibration.polynomials import Powers, powers_up_to, slopes, terms
+from gridless.errors import InputError
+from gridless.model.model import Model
+from gridless.templates.arrays import Array
+from gridless.validation.leave_one_out import moments_of
+
+BINS = {1: (6, 12, 24), 2: (4, 6), 3: (3, 4)}  # of each score, by the number of parameters
+MAX_DEGREE = {1: 6, 2: 4, 3: 3}  # of the polynomials
+GOOD_FIT = 0.05  # p-value at which no higher degree is tried
+LEAST_SHARE = 1e-6  # of a bin, where a polynomial goes below
+
+
+@dataclass(frozen=True)
+class BinnedFit:
+    """One binned fit.
+
+    Attributes
+    ----------
+    bins, degree : int
+        Bins in all, and the degree of the polynomials.
+    value, error : array (parameters,)
+        The estimate, with the statistics of observed events and of templates.
+    difference, spread : array (parameters,)
+        What it differs from the result by, and how much it should.
+    """
+
+    bins: int
+    degree: int
+    value: Array
+    error: Array
+    difference: Array
+    spread: Array
+
+    @property
+    def pull(self) -> Array:
+        """The difference in units of its spread."""
+        return np.asarray(self.difference / self.spread)
+
+
+@dataclass(frozen=True)
+class BinnedCheck:
+    """Binned fits of the learnt score with several numbers of bins; `gl.binned_check` makes it.
+
+    Attributes
+    ----------
+    parameters : tuple of str
+        Their names.
+    fits : tuple of BinnedFit
+        One for each number of bins.
+    result : array (parameters,)
+        The estimate that is checked.
+
+    Examples
+    --------
+    >>> fit = BinnedFit(6, 2, *(np.array([v]) for v in (0.41, 0.02, 0.01, 0.01)))
+    >>> BinnedCheck(("theta",), (fit,), np.array([0.4])).worst
+    1.0
+    """
+
+    parameters: tuple[str, ...]
+    fits: tuple[BinnedFit, ...]
+    result: Array
+
+    @property
+    def worst(self) -> float:
+        """The largest difference in units of its spread."""
+        return float(max(np.abs(fit.pull).max() for fit in self.fits))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check in what JSON can hold."""
+        rows = [
+            {name: np.asarray(value).tolist() for name, value in vars(fit).items()}
+            for fit in self.fits
+        ]
+        return {"parameters": list(self.parameters), "fits": rows, "worst": self.worst}
+
+    def __str__(self) -> str:
+        lines = []
+        for fit in self.fits:
+            for p, name in enumerate(self.parameters):
+                lines.append(
+                    f"{fit.bins:4d} bins: {name} = {fit.value[p]:.6g} +- {fit.error[p]:.2g}, "
+                    f"difference {fit.difference[p]:+.2g} +- {fit.spread[p]:.2g}"
+                )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def binned_check(model: Model, x: Any, weights: Any = None) -> BinnedCheck:
+    """Fit bins of the learnt score, and compare with the result.
+
+    Parameters
+    ----------
+    model : Model
+        A calibrated model that keeps simulated events.
+    x : array (events, observables), data frame or Sample
+        The observed events.
+    weights : array (events,), optional
+        Their weights.
+
+    Returns
+    -------
+    BinnedCheck
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable()
+    >>> model = gl.fit(example.templates(2_000, seed=1), hidden=3, seed=1)
+    >>> gl.binned_check(model, example.sample(0.4, 2_000, seed=2)).worst < 4
+    True
+    """
+    if model.calibration is None or model.simulated is None:
+        raise InputError("binned_check: needs a calibrated model that keeps events; fit it anew")
+    table, given = model.events(x, weights)
+    w = np.ones(len(table)) if given is None else given
+    best = model.likelihood_of(table, given).unit_best
+    y = model.event_vectors(table)[0].double().numpy()
+    count = len(model.grid.parameters)
+    fits = tuple(_fit(model, model.calibration, y, w, best, bins) for bins in BINS[count])
+    return BinnedCheck(model.grid.parameters, fits, model.grid.from_unit(best))
+
+
+def _fit(
+    model: Model, calibration: Calibration, y: Array, w: Array, best: Array, bins: int
+) -> BinnedFit:
+    assert model.simulated is not None
+    source, kept = model.reweighting, model.simulated
+    da = calibration.score_slopes(best[None])[0]  # (parameters, kept)
+    simulated, observed = source.y @ da.T, y @ da.T
+    edges = [np.quantile(s, np.linspace(0, 1, bins + 1)[1:-1]) for s in simulated.T]
+    where, count = _bins(simulated, edges), bins ** len(edges)
+    used = np.unique(where)  # of several scores some bins may be empty
+    place = np.full(count, len(used))
+    place[used] = np.arange(len(used))
+    where, data = place[where], place[_bins(observed, edges)]
+    inside = data < len(used)
+    n = np.bincount(data[inside], w[inside], len(used)).astype(float)
+    shares, sizes = _template_shares(where, kept.template, kept.weights, len(model.grid), len(used))
+    powers, matrix = _polynomials(model.grid.unit, shares, sizes)
+    coefficients = matrix @ shares  # (terms, bins)
+    value = _minimum(n, coefficients, powers, best)
+    # Influences of events on either estimate, at the result.
+    p = _shares(best, coefficients, powers)
+    score = (slopes(best[None], powers)[0] @ coefficients) / p  # (parameters, bins)
+    inverse = np.linalg.pinv((score * p) @ score.T)
+    of_bins = inverse @ score
+    response = np.linalg.pinv(da @ calibration.mean.slopes(best[None])[0].T)
+    at = source.at(best)
+    unbinned = response @ da @ (source.y - at @ source.y).T  # (parameters, events)
+    binned = of_bins[:, where]
+    binned = binned - (binned @ at)[:, None]
+    events = float(w.sum() ** 2 / (w**2).sum())
+    stat = (binned**2) @ at / events
+    stat_difference = ((binned - unbinned) ** 2) @ at / events
+    # Of the templates: those of the kept events, and those of all that the calibration has.
+    of_all = moments_of(model, calibration).effective
+    moved = np.tensordot(
+        terms(best[None], calibration.mean.powers)[0], calibration.mean.response, 1
+    )
+    row = terms(best[None], powers)[0] @ matrix  # (templates,)
+    sim, sim_difference = np.zeros_like(stat), np.zeros_like(stat)
+    for k in np.unique(kept.template):
+        own = kept.template == k
+        first = row[k] * of_bins[:, where[own]]
+        second = response @ da @ moved[:, k] @ source.y[own].T
+        first, second = (v - v.mean(axis=1, keepdims=True) for v in (first, second))
+        few, many = 1 / sizes[k], 1 / max(of_all[k], sizes[k])
+        share = (kept.weights[own] ** 2) / (kept.weights[own] ** 2).sum()
+        sim += (first**2) @ share * few
+        cross = (first * second) @ share
+        sim_difference += (first**2) @ share * few + ((second**2) @ share - 2 * cross) * many
+    scale = model.grid.range
+    spread = np.sqrt((stat_difference + sim_difference).clip(min=1e-30))
+    return BinnedFit(
+        len(used),
+        int(powers.sum(axis=1).max()),
+        model.grid.from_unit(value),
+        np.sqrt(stat + sim) * scale,
+        (value - best) * scale,
+        spread * scale,
+    )
+
+
+def _bins(score: Array, edges: list[Array]) -> Any:
+    """The number of the bin of each event."""
+    number = np.zeros(len(score), np.int64)
+    for s, edge in zip(score.T, edges, strict=True):
+        number = number * (len(edge) + 1) + np.searchsorted(edge, s)
+    return number
+
+
+def _template_shares(
+    where: Any, template: Any, weights: Array, templates: int, bins: int
+) -> tuple[Array, Array]:
+    """The share of each bin in each template (templates, bins), and effective numbers of events."""
+    counts = np.bincount(template * bins + where, weights, templates * bins)
+    counts = counts.reshape(templates, bins)
+    total = counts.sum(axis=1)
+    squares = np.bincount(template, weights**2, templates)
+    there = total > 0
+    shares = counts / np.where(there, total, 1.0)[:, None]
+    return shares, np.where(there, total**2 / np.where(there, squares, 1.0), 0.0)
+
+
+def _polynomials(t: Array, shares: Array, sizes: Array) -> tuple[Powers, Array]:
+    """The terms of the lowest degree that describes the shares of all bins, and the matrix (terms,
+    templates) that gives its coefficients. It is the same for all bins, so that shares sum to 1."""
+    parameters = t.shape[1]
+    mean = (sizes @ shares / sizes.sum()).clip(min=LEAST_SHARE)
+    found = None
+    for degree in range(1, MAX_DEGREE[parameters] + 1):
+        powers = powers_up_to(degree, parameters)
+        if len(powers) > np.sum(sizes > 0):
+            break
+        root = np.sqrt(sizes)[:, None]
+        matrix = np.linalg.pinv(terms(t, powers) * root) * root.T
+        rest = shares - terms(t, powers) @ (matrix @ shares)
+        chi2 = float((sizes[:, None] * rest**2 / mean).sum())
+        dof = (int(np.sum(sizes > 0)) - len(powers)) * (shares.shape[1] - 1)
+        found = powers, np.asarray(matrix)
+        if dof > 0 and chdtrc(dof, chi2) > GOOD_FIT:
+            break
+    if found is None:
+        raise InputError("binned_check: too few templates for a straight line in every bin")
+    return found
+
+
+def _shares(t: Array, coefficients: Array, powers: Powers) -> Array:
+    return np.asarray((terms(t[None], powers)[0] @ coefficients).clip(min=LEAST_SHARE))
+
+
+def _minimum(n: Array, coefficients: Array, powers: Powers, start: Array) -> Array:
+    """The theta at which the observed shape is most likely, nearest to `start`."""
+
+    def cost(t: Array) -> tuple[float, Array]:
+        p = _shares(t, coefficients, powers)
+        total = p.sum()
+        slope = slopes(t[None], powers)[0] @ coefficients
+        gradient = -(slope @ (n / p)) + n.sum() * slope.sum(axis=1) / total
+        return float(-(n @ np.log(p / total))), gradient
+
+    found = minimize(
+        cost, start, jac=True, bounds=[(0, 1)] * len(start), method="L-BFGS-B",
+        options={"ftol": 1e-15, "gtol": 1e-9},
+    )  # fmt: skip
+    return np.asarray(found.x)

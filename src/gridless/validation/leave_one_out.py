@@ -1,0 +1,160 @@
+"""Leave one template out: closure between templates, from the simulation at hand.
+
+The likelihood is calibrated without the mean of one template, which then is the data. Its pull
+has the statistics of that template, of the others, and what they leave open between them: it
+tells whether interpolation can be trusted. Nothing is simulated, and no event is looked at again.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from gridless.calibration.calibration import POOR_FIT, Calibration, calibrate
+from gridless.calibration.moments import Moments
+from gridless.calibration.polynomials import terms
+from gridless.errors import InputError
+from gridless.fitting import fit
+from gridless.likelihood.estimate import Estimate
+from gridless.likelihood.likelihood import Likelihood
+from gridless.model.channels import channel_of_sum
+from gridless.model.model import Model
+from gridless.model.record import FitOptions
+from gridless.parallel import run
+from gridless.templates.arrays import Array
+from gridless.templates.grid import Grid
+from gridless.templates.templates import Templates
+from gridless.validation.closure import Closure
+
+LEAST_TEMPLATES = 4  # with fewer nothing is left to interpolate
+FEW_KEPT = 20  # kept events per component of a summary that a covariance needs
+
+
+def leave_one_out(
+    model: Model, templates: Templates | None = None, executor: Any = None
+) -> Closure:
+    """Estimate every inner template by a likelihood that does not know it.
+
+    Parameters
+    ----------
+    model : Model
+        A calibrated model. Its network is kept: what is tested is the calibration between
+        templates, which decides whether estimates are biased.
+    templates : Templates, optional
+        The simulated events. With them the network too is trained anew without each template,
+        which takes a fit for each.
+    executor : concurrent.futures.Executor or dask client, optional
+        Runs those fits; without one, this process does.
+
+    Returns
+    -------
+    Closure
+        One sample per inner template. chi2/dof far above 1: templates are too far apart, or one of
+        them is not what it says.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> model = gl.fit(OneObservable().templates(2_000, seed=1), hidden=3, seed=1)
+    >>> found = gl.leave_one_out(model)
+    >>> found.dof, found.chi2 / found.dof < 3
+    (8, True)
+    """
+    inner = inner_templates(model.grid)
+    if model.calibration is None:
+        raise InputError("leave_one_out: the model was fitted with calibrate=False; fit it anew")
+    if len(model.grid) < LEAST_TEMPLATES or not len(inner):
+        raise InputError(
+            f"leave_one_out: {len(model.grid)} templates; at least {LEAST_TEMPLATES} are needed, "
+            "with one inside of the others"
+        )
+    if templates is None:
+        moments = moments_of(model, model.calibration)
+        estimates = [_without(moments, model.grid, int(k)) for k in inner]
+    else:
+        tasks = [(templates, model.options, int(k)) for k in inner]
+        estimates = run(_refitted, tasks, executor, "leave one out")
+    intervals = [[one.interval for one in e.results] for e in estimates]
+    return Closure(model.grid.values[inner], tuple(estimates), np.array(intervals))
+
+
+def inner_templates(grid: Grid) -> Any:
+    """The templates that lie inside of the others, in every parameter."""
+    t = grid.unit
+    inside = (t > t.min(axis=0) + 1e-9) & (t < t.max(axis=0) - 1e-9)
+    return np.flatnonzero(inside.all(axis=1))
+
+
+def moments_of(model: Model, calibration: Calibration) -> Moments:
+    """The moments of whitened summaries that a calibration was made of, from what it keeps; the
+    covariances of single events from the kept events."""
+    mean = calibration.mean
+    count, size = mean.residual.shape
+    # noise = response @ root of the covariance of each template's mean, times a known scale.
+    scale = mean.chi2 / mean.dof if mean.p_value < POOR_FIT else 1.0
+    of_mean = np.empty((count, size, size))
+    for k in range(count):
+        response = mean.response[:, :, k].reshape(-1, size)
+        noise = calibration.noise[:, :, k].reshape(-1, size)
+        root = np.linalg.lstsq(response, noise, rcond=None)[0]
+        of_mean[k] = root @ root.T / scale
+    means = mean(calibration.t) + mean.residual
+    return Moments(calibration.t, means, _covariances(model, count, size), of_mean)
+
+
+def _covariances(model: Model, count: int, size: int) -> Array:
+    """The covariance of one event in each template; of all where too few are kept."""
+    kept, y = model.simulated, model.reweighting.y
+    found = np.tile(np.cov(y.T).reshape(size, size), (count, 1, 1))
+    for k in range(count):
+        own = kept is not None and kept.template == k
+        if np.sum(own) > FEW_KEPT * size:
+            found[k] = np.cov(y[own].T).reshape(size, size)
+    return found
+
+
+def _without(moments: Moments, grid: Grid, k: int) -> Estimate:
+    """The estimate of template k by the calibration of the others."""
+    rest = np.arange(len(grid)) != k
+    others = Moments(*(values[rest] for values in _fields(moments)))
+    calibration = calibrate(others)
+    events = float(moments.effective[k])
+    y = events * calibration.whitened(moments.mean[k][None])[0]
+    less = Grid(grid.values[rest], grid.bounds, grid.parameters)
+    channel = channel_of_sum(calibration, less, y, events, round(events))
+    return Likelihood([channel]).maximum()
+
+
+def mean_without(moments: Moments, k: int) -> tuple[Array, Array]:
+    """The mean of the summary at template k as the others foretell it, and its covariance."""
+    rest = np.arange(len(moments.t)) != k
+    found = calibrate(Moments(*(values[rest] for values in _fields(moments))))
+    t = moments.t[k][None]
+    row = terms(t, found.mean.powers)[0]
+    size = found.transform.shape[1]
+    changes = [np.tensordot(row, c, 1).reshape(size, -1) for c in (found.noise, found.mean.open)]
+    covariance = np.sum([change @ change.T for change in changes], axis=0)
+    back = np.linalg.pinv(found.transform)  # from the summaries that it has whitened anew
+    return found.centre + found.mean(t)[0] @ back, back.T @ covariance @ back
+
+
+def _fields(moments: Moments) -> tuple[Any, ...]:
+    return moments.t, moments.mean, moments.covariance, moments.mean_covariance
+
+
+def _refitted(templates: Templates, options: FitOptions, k: int) -> Estimate:
+    """The estimate of template k by a model that was fitted without it."""
+    own = templates.template == k
+    weights = templates.weights
+    less = Templates(
+        templates.x[~own],
+        templates.theta[~own],
+        templates.grid.bounds,
+        None if weights is None else weights[~own],
+        parameters=templates.grid.parameters,
+        query=templates.query,
+    )
+    given = {name: getattr(options, name) for name in FitOptions.model_fields}
+    model = fit(less, **given)
+    kept = None if weights is None else weights[own]
+    return model.likelihood_of(templates.x[own], kept).maximum()

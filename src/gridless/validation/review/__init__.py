@@ -1,0 +1,1 @@
+"""The review: twelve questions of a statistics committee, each with a computed answer."""

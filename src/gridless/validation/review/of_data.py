@@ -1,0 +1,191 @@
+"""Questions about a measurement: those that need observed events, or are better with them."""
+
+from typing import Any
+
+import numpy as np
+
+from gridless.errors import InputError
+from gridless.likelihood.belt import FELDMAN_COUSINS, Settings, make_belt
+from gridless.likelihood.lattice import Lattice
+from gridless.model.grouping import grouped
+from gridless.validation.binned_check import binned_check
+from gridless.validation.review.answer import (
+    BAD,
+    CAREFUL,
+    GOOD,
+    OPEN,
+    Answer,
+    Subject,
+    by_p_value,
+    by_size,
+)
+from gridless.validation.stability import stability
+from gridless.validation.template_checks import weighted_p_value
+
+LEVELS = (0.683, 0.954)
+QUARTERS = 4  # groups of observed events in their order, if no others are given
+BELT_POINTS = 41
+NO_DATA = "give the observed events"
+
+
+def coverage(subject: Subject) -> Answer:
+    """Pseudo-experiments at the estimate, with the simulation fluctuating too."""
+    question = "Do the total intervals cover at our number of events?"
+    likelihood = subject.likelihood
+    channel = likelihood.channels[0]
+    if channel.toys is None or likelihood.constraints:
+        return Answer(question, "the model keeps no simulated events", OPEN, "fit the model anew")
+    best, estimate = likelihood.unit_best, subject.estimate
+    vectors = channel.toys.draw(best, subject.toys, (7, 0), False)
+    numbers: dict[str, Any] = {"parameters": {}, "toys": subject.toys}
+    worst, texts = 0.0, []
+    widths = np.sqrt(np.diag(likelihood.unit_covariance)).clip(1e-6, 1.0)
+    for p, name in enumerate(likelihood.parameters):
+        lattice = Lattice(best, widths, p)
+        f, g = channel.toys.functions(lattice.points)
+        _, found = lattice.rises(g - vectors @ f)
+        total = estimate.errors[p] / likelihood.grid.range[p]
+        pulls = (found - best[p]) / total
+        # Estimates cut by a bound are inside of their intervals or not as the bound lets them.
+        shares = [float((np.abs(pulls) <= z).mean()) for z in (1.0, 2.0)]
+        off = max(abs(s - level) for s, level in zip(shares, LEVELS, strict=True))
+        worst = max(worst, off)
+        edges = np.linspace(-4, 4, 33)
+        numbers["parameters"][name] = {
+            "covered": shares, "mean": float(pulls.mean()), "width": float(pulls.std()),
+            "pulls": np.histogram(pulls, edges)[0].tolist(), "edges": edges.tolist(),
+        }  # fmt: skip
+        texts.append(f"{name} {shares[0]:.1%} and {shares[1]:.1%}")
+    error = 0.5 / np.sqrt(subject.toys)
+    text = f"{'; '.join(texts)} of {subject.toys:,} pseudo-experiments, for 68.3% and 95.4%"
+    verdict = by_size(worst, 0.03 + 2 * error, 0.08 + 2 * error)
+    return Answer(question, text, verdict, "quote intervals by --method feldman-cousins", numbers)
+
+
+def bounds(subject: Subject) -> Answer:
+    """Wilks against Feldman and Cousins."""
+    question = "Is the interval right near bounds and for few events?"
+    likelihood = subject.likelihood
+    numbers: dict[str, Any] = {}
+    worst, texts = 0.0, []
+    try:
+        for p, name in enumerate(likelihood.parameters):
+            toys = max(200, subject.toys // 2)
+            belt = make_belt(likelihood, p, Settings(FELDMAN_COUSINS, toys, BELT_POINTS))
+            rows: list[dict[str, Any]] = []
+            for level in LEVELS:
+                wilks, built = likelihood.interval(level, name), belt.interval(level)
+                size = wilks[1] - wilks[0]
+                ends = zip(wilks, built, strict=True)
+                worst = max(worst, max(abs(a - b) for a, b in ends) / size if size else 0.0)
+                rows.append({"level": level, "wilks": wilks, "feldman_cousins": built})
+            numbers[name] = rows
+            low, high = rows[1]["feldman_cousins"]
+            texts.append(f"{name} in {low:.5g} to {high:.5g} at {LEVELS[1]:.1%}")
+    except InputError as error:
+        return Answer(question, str(error), OPEN, "fit the model anew")
+    text = (
+        f"by construction {'; '.join(texts)}; ends differ from those of Wilks by at most "
+        f"{worst:.0%} of the interval"
+    )
+    return Answer(
+        question, text, by_size(worst, 0.1, np.inf), "quote --method feldman-cousins", numbers
+    )
+
+
+def data(subject: Subject) -> Answer:
+    """Observed events against the simulation at the estimate."""
+    question = "Do the data look like the simulation at the result?"
+    if subject.x is None:
+        return Answer(question, "no observed events", OPEN, NO_DATA)
+    model, estimate = subject.model, subject.estimate
+    simulated = model.at(np.clip(estimate.values, *model.grid.bounds.T))
+    w = np.ones(len(subject.x)) if subject.weights is None else subject.weights
+    each = {
+        name: weighted_p_value(
+            (subject.x[:, j], w / w.sum()), (simulated.x[:, j], simulated.weights)
+        )
+        for j, name in enumerate(model.observables)
+    }
+    name = min(each, key=lambda one: each[one])
+    single = min(1.0, each[name] * len(each))
+    whole = estimate.p_value
+    text = f"smallest p-value {single:.2g} ({name}, corrected for {len(each)} observables)"
+    if whole is not None:
+        text += f", in cells of all together {whole:.2g}"
+    p = min(single, 1.0 if whole is None else whole)
+    cure = f"look at {name}: a background, a calibration or a selection is not simulated"
+    return Answer(question, text, by_p_value(p), cure, {"p_values": each, "p_value": whole})
+
+
+def groups(subject: Subject) -> Answer:
+    """Estimates of groups of the events."""
+    question = "Do groups of the data agree with each other?"
+    if subject.x is None:
+        return Answer(question, "no observed events", OPEN, NO_DATA)
+    labels = subject.groups
+    what = "the given groups"
+    if labels is None:
+        labels = np.arange(len(subject.x)) * QUARTERS // len(subject.x) + 1
+        what = "quarters of the events in their order"
+    found = grouped(subject.model.likelihood_of, subject.x, subject.weights, labels).by()
+    text = f"{what}: chi2/dof = {found.chi2:.1f}/{found.dof}, p-value {found.p_value:.2g}"
+    cure = "look at what changed between the groups: conditions, calibration, selection"
+    return Answer(question, text, by_p_value(found.p_value), cure, found.to_dict())
+
+
+def expected(subject: Subject) -> Answer:
+    """The error that was to be expected."""
+    question = "Is the error what was expected before the data?"
+    model, estimate = subject.model, subject.estimate
+    place = np.clip(estimate.values, *model.grid.bounds.T)
+    before = model.expected(place, subject.number).maximum()
+    numbers = {
+        name: {"expected": before[name].error, "observed": estimate[name].error,
+               "budget": dict(before[name].budget)}
+        for name in estimate.parameters
+    }  # fmt: skip
+    if subject.x is None:
+        text = "; ".join(f"{name} +- {one['expected']:.3g}" for name, one in numbers.items())
+        return Answer(
+            question, f"expected of {subject.events:,.0f} events: {text}", GOOD, "", numbers
+        )
+    ratio = estimate.errors / before.errors
+    worst = float(ratio[np.argmax(np.abs(np.log(ratio)))])
+    text = f"observed over expected error {worst:.3f}"
+    verdict = by_size(abs(np.log(worst)), 0.1, 0.4)
+    return Answer(
+        question, text, verdict, "look at weights, and at data against simulation", numbers
+    )
+
+
+def binned(subject: Subject) -> Answer:
+    """The binned fit of the score."""
+    question = "Does a check that does not trust the network agree?"
+    if subject.x is None:
+        return Answer(question, "no observed events", OPEN, NO_DATA)
+    try:
+        found = binned_check(subject.model, subject.sample)
+    except InputError as error:
+        return Answer(question, str(error), OPEN, "fit the model anew")
+    text = f"binned fits of the score differ by at most {found.worst:.1f} of their expected spread"
+    cure = "look at data against simulation; simulate more templates"
+    return Answer(question, text, by_size(found.worst, 3.0, 4.5), cure, found.to_dict())
+
+
+def stable(subject: Subject) -> Answer:
+    """Other fits."""
+    question = "Is it stable against seed, size, observables and halves of the simulation?"
+    if subject.x is None:
+        return Answer(question, "no observed events", OPEN, NO_DATA)
+    if subject.templates is None:
+        return Answer(question, "the templates were not given", OPEN, "give --templates")
+    found = stability(subject.model, subject.templates, subject.sample)
+    worst = max(float(np.abs(one.pull).max()) for one in found.variants)
+    text = (
+        f"{len(found.variants)} other fits differ by at most {worst:.1f} of the expected spread, "
+        f"chi2/dof = {found.chi2:.1f}/{found.dof}"
+    )
+    verdict = max(by_size(worst, 3.0, 5.0), GOOD, key=[GOOD, CAREFUL, BAD].index)
+    cure = "an observable that is simulated badly shows where it is left out; else simulate more"
+    return Answer(question, text, verdict, cure, found.to_dict())

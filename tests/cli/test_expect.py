@@ -1,0 +1,64 @@
+"""`gridless expect`, and what measure shows of groups, of blind values and by construction."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from gridless.cli.main import main
+from gridless.examples import OneObservable
+
+EXAMPLE = OneObservable()
+
+
+@pytest.fixture(scope="module")
+def files(model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("expect")
+    model.save(folder / "m.safetensors")
+    x = EXAMPLE.sample(0.4, 1_000, seed=2)[:, 0]
+    np.savez(folder / "data.npz", x=x, run=np.arange(1_000))
+    return str(folder / "m.safetensors"), str(folder / "data.npz")
+
+
+def run(*arguments):
+    result = CliRunner().invoke(main, arguments)
+    return result.exit_code, result.output
+
+
+def test_expect(files):
+    model, _ = files
+    code, text = run("expect", model, "--events", "1000", "--at", "theta", "0.3", "--level", "0.95")
+    assert code == 0
+    assert "expected of 1,000 events:\ntheta = 0.30" in text
+    code, text = run("expect", model, "--events", "1000", "--json")
+    assert json.loads(text)["parameters"]["theta"]["value"] == pytest.approx(0.5, abs=1e-3)
+    code, text = run("expect", model, "--events", "1000", "--at", "mass", "1")
+    assert (code, "no parameter 'mass'" in text) == (2, True)
+
+
+def test_blind_and_unblind(files):
+    model, data = files
+    plain = json.loads(run("measure", model, data, "--json")[1])["parameters"]["theta"]["value"]
+    blind = json.loads(run("measure", model, data, "--blind", "my key", "--json")[1])
+    value = blind["parameters"]["theta"]["value"]
+    assert value != pytest.approx(plain, abs=1e-4)
+    code, text = run("measure", model, data, "--unblind", "my key")
+    assert f"theta was {value:.6g} while it was blind" in text
+    assert "blind" in run("measure", model, data, "--blind", "my key", "--level", "0.95")[1]
+    code, text = run("measure", model, data, "--blind", "my key", "--by", "run - run % 500")
+    assert (code, "would be seen" in text) == (2, True)
+
+
+def test_groups_and_intervals_by_construction(files):
+    model, data = files
+    code, text = run("measure", model, data, "--by", "run - run % 500")
+    assert code == 0
+    assert "chi2/dof" in text
+    flags = ("--method", "feldman-cousins", "--toys", "100", "--json")
+    content = json.loads(run("measure", model, data, *flags)[1])
+    ends = content["parameters"]["theta"]["interval"]
+    assert ends["method"] == "feldman-cousins"
+    assert ends["low"] < content["parameters"]["theta"]["value"] < ends["high"]
+    code, text = run("measure", model, data, "--toys", "100")
+    assert (code, "Wilks need none" in text) == (2, True)

@@ -1,0 +1,73 @@
+"""Groups of observed events, and blinding."""
+
+import numpy as np
+import pytest
+
+import gridless as gl
+from gridless.examples import OneObservable
+
+EXAMPLE = OneObservable()
+
+
+@pytest.fixture(scope="module")
+def good():
+    return gl.fit(EXAMPLE.templates(2_000, seed=1), hidden=3, seed=1)
+
+
+def test_groups_agree_or_not(good):
+    x = EXAMPLE.sample(0.4, 6_000, seed=12)
+    period = np.repeat(["a", "b", "c"], 2_000)
+    likelihood = good.likelihood(x, by=period)
+    groups = likelihood.by()
+    assert groups.names == ("a", "b", "c")
+    assert groups.dof == 2
+    assert 0.001 < groups.p_value <= 1
+    assert likelihood.maximum().value == pytest.approx(good.likelihood(x).maximum().value, abs=1e-6)
+    x[:2_000] += 0.2
+    bad = good.likelihood(x, by=period).by()
+    assert bad.p_value < 1e-3
+    assert "chi2/dof" in str(bad)
+    assert "chi2/dof" in bad._repr_html_()
+    assert set(bad.to_dict()["groups"]) == {"a", "b", "c"}
+
+
+def test_p_values_of_groups_are_uniform(good):
+    pool = EXAMPLE.sample(0.5, 200_000, seed=3)
+    group = np.arange(2_000) % 4
+    found = [good.likelihood(part, by=group).by().p_value for part in np.split(pool, 100)]
+    assert 0.4 < np.mean(found) < 0.6
+
+
+def test_groups_of_files(good):
+    table = {"x": EXAMPLE.sample(0.4, 2_000, seed=2)[:, 0], "run": np.arange(2_000)}
+    groups = gl.read_likelihood(good, [table], by="run - run % 1000").by()
+    assert groups.names == ("0", "1000")
+    assert groups.together.events == 2_000
+
+
+def test_what_are_no_groups(good):
+    x = EXAMPLE.sample(0.4, 500, seed=2)
+    with pytest.raises(gl.InputError, match="at most 100 groups"):
+        good.likelihood(x, by=x[:, 0])
+    with pytest.raises(gl.InputError, match="one group per event"):
+        good.likelihood(x, by=[1, 2])
+    with pytest.raises(gl.InputError, match="one channel"):
+        good.likelihood(x).by()
+
+
+def test_blinding_hides_the_value_and_nothing_else(good):
+    first = good.likelihood(EXAMPLE.sample(0.4, 2_000, seed=2)).maximum()
+    second = good.likelihood(EXAMPLE.sample(0.02, 2_000, seed=3)).maximum()
+    one, two = first.blinded("secret"), second.blinded("secret")
+    assert one.offset("theta") == two.offset("theta") != first.blinded("other").offset("theta")
+    content = one.to_dict()
+    shown = content["parameters"]["theta"]
+    assert shown["value"] - first.value == pytest.approx(one.offset("theta"))
+    assert shown["high"] - shown["low"] == pytest.approx(np.diff(first.interval)[0])
+    assert "bounds" not in shown
+    assert content["budget"] == first.to_dict()["budget"]
+    assert f"{first.value:.3f}" not in str(one)
+    assert "blind" in str(one)
+    assert all(set(w) == {"name"} for w in two.to_dict()["warnings"])
+    with pytest.raises(gl.InputError, match="letters"):
+        first.blinded("a")

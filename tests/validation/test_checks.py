@@ -1,0 +1,109 @@
+"""The binned check, reliability, templates against each other, and the plan."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import gridless as gl
+from gridless.cli.main import main
+from gridless.examples import OneObservable, OnlyWidth, TwoParameters
+from gridless.validation.plan import _best_shares
+
+EXAMPLE = OnlyWidth()
+
+
+@pytest.fixture(scope="module")
+def templates():
+    return EXAMPLE.templates(4_000, seed=1)
+
+
+@pytest.fixture(scope="module")
+def good(templates):
+    return gl.fit(templates, hidden=6, seed=1)
+
+
+@pytest.mark.parametrize("epochs", [None, 1])
+def test_bins_of_the_score_agree_whatever_the_network(templates, epochs):
+    model = gl.fit(templates, hidden=6, epochs=epochs, seed=1)
+    pulls, own = [], []
+    for seed in range(12):
+        found = gl.binned_check(model, EXAMPLE.sample(0.4, 2_000, seed=seed))
+        pulls.append([fit.pull[0] for fit in found.fits])
+        own.append([(fit.value[0] - 0.4) / fit.error[0] for fit in found.fits])
+    assert np.abs(np.mean(pulls, axis=0)).max() < 2.0
+    assert np.sqrt(np.mean(np.square(pulls))) < 2.0
+    assert np.sqrt(np.mean(np.square(own))) < 1.6
+    assert "bins: theta =" in str(found)
+    json.dumps(found.to_dict())
+
+
+def test_bins_of_two_scores():
+    two = TwoParameters()
+    model = gl.fit(two.templates(1_000, seed=1, templates=5), hidden=6, seed=1)
+    found = gl.binned_check(model, two.sample((0.5, 0.5), 4_000, seed=2))
+    assert found.worst < 4
+
+
+def test_probabilities_are_right_and_wrong_ones_are_told(good):
+    found = gl.reliability(good)
+    assert found.chi2 / found.dof < 2
+    assert found.largest < 0.02
+
+
+def test_templates_agree_and_a_swapped_one_does_not(good, templates):
+    assert gl.template_agreement(good).p_value > 1e-3
+    theta = templates.theta[:, 0].copy()
+    number = templates.template
+    theta[number == 2], theta[number == 7] = templates.grid.values[[7, 2], 0]
+    wrong = gl.fit(gl.Templates(templates.x, theta, (0, 1)), hidden=6, seed=1)
+    found = gl.template_agreement(wrong)
+    assert found.p_value < 1e-6
+    assert found.worst[1] == "x"
+
+
+def test_a_plan_foretells_the_error_of_more_simulation(good):
+    pilot = gl.fit(EXAMPLE.templates(400, seed=3), hidden=6, seed=1)
+    found = gl.plan(pilot, events=2_000)
+    foretold = found.errors[found.factors == 10.0][0, 2]
+    there = gl.plan(good, events=2_000)
+    assert foretold == pytest.approx(there.errors[there.factors == 1.0][0, 2], rel=0.2)
+    want = np.sqrt(
+        np.mean(
+            [good.expected(t, 2_000).maximum().error ** 2 for t in (0.14, 0.32, 0.5, 0.68, 0.86)]
+        )
+    )
+    assert there.errors[there.factors == 1.0][0, 2] == pytest.approx(want, rel=0.1)
+    assert found.shares.sum() == pytest.approx(1)
+    assert "best shares" in str(found)
+    json.dumps(found.to_dict())
+
+
+def test_shares_go_where_events_are_missing():
+    shares = _best_shares(np.array([1.0, 1.0, 4.0]), np.array([100.0, 100.0, 100.0]), 100.0)
+    np.testing.assert_allclose(shares, [0, 0, 1])
+    shares = _best_shares(np.array([1.0, 1.0]), np.array([100.0, 200.0]), 1e6)
+    assert shares[0] / shares[1] == pytest.approx(1 / np.sqrt(2), rel=0.01)
+
+
+def test_the_command_plan(good, tmp_path):
+    good.save(tmp_path / "m.safetensors")
+    arguments = ["plan", str(tmp_path / "m.safetensors"), "--events", "1000"]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0
+    assert "simulated events" in done.output
+    done = CliRunner().invoke(main, [*arguments, "--at", "theta", "0.3", "--json"])
+    assert json.loads(done.output)["parameter"] == "theta"
+    done = CliRunner().invoke(main, [*arguments, "--at", "mass", "0.3"])
+    assert done.exit_code == 2
+
+
+def test_what_cannot_be_checked_is_refused():
+    plain = gl.fit(
+        OneObservable().templates(500, seed=1), hidden=2, epochs=2, calibrate=False, replicas=0
+    )
+    with pytest.raises(gl.InputError, match="calibrated"):
+        gl.binned_check(plain, OneObservable().sample(0.4, 100, seed=1))
+    with pytest.raises(gl.InputError, match="calibrate=False"):
+        gl.plan(plain, 100)

@@ -1,0 +1,111 @@
+"""The review: twelve answers, faults that it finds, pages, and going on after an interruption."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import gridless as gl
+from gridless.cli.main import main
+from gridless.examples import TwoObservables
+from gridless.validation.review import run as run_module
+from gridless.validation.review.run import QUESTIONS
+
+EXAMPLE = TwoObservables()
+
+
+@pytest.fixture(scope="module")
+def templates():
+    return EXAMPLE.templates(4_000, seed=1)
+
+
+@pytest.fixture(scope="module")
+def good(templates):
+    return gl.fit(templates, hidden=6, seed=1)
+
+
+@pytest.fixture(scope="module")
+def observed():
+    return EXAMPLE.sample(0.4, 4_000, seed=3)
+
+
+def test_of_a_right_model_and_right_data(good, observed, tmp_path):
+    found = gl.review(good, observed, toys=500)
+    assert list(found.answers) == list(QUESTIONS)
+    verdicts = {name: answer.verdict for name, answer in found.answers.items()}
+    assert "bad" not in verdicts.values(), str(found)
+    assert verdicts["stability"] == "open"
+    json.dumps(found.to_dict(), allow_nan=False)
+    page = gl.write_review(tmp_path / "review.html", found, "gridless review").read_text()
+    assert page.count("<svg") >= 8
+    assert "Do the total intervals cover" in page
+
+
+def test_without_data(good, tmp_path):
+    found = gl.review(good, events=1_000, toys=200)
+    assert found.answers["data"].verdict == "open"
+    assert "expected of 1,000 events" in found.answers["expected"].text
+    assert gl.write_review(tmp_path / "review.html", found).is_file()
+
+
+def test_data_that_are_not_simulated_are_found(good, observed):
+    strange = observed.copy()
+    strange[:400, 1] = strange[:400, 1] * 0.1 + 2.0
+    assert gl.review(good, strange, toys=200).answers["data"].verdict == "bad"
+    shifted = observed.copy()
+    shifted[:1_000, 0] += 0.5
+    assert gl.review(good, shifted, toys=200).verdict == "bad"
+
+
+def test_stability_of_a_small_fit(observed):
+    small = EXAMPLE.templates(1_000, seed=4)
+    model = gl.fit(small, hidden=3, epochs=3, seed=1)
+    found = gl.stability(model, small, observed)
+    names = [variant.name for variant in found.variants]
+    assert "half 2 of the simulation" in names
+    assert "without x2" in names
+    assert max(np.abs(variant.pull).max() for variant in found.variants) < 5
+    assert "difference" in str(found)
+
+
+def test_it_goes_on_after_an_interruption(good, tmp_path, monkeypatch):
+    state, asked = tmp_path / "state", []
+
+    def watch(name, ask):
+        def asking(subject):
+            if name == "templates" and "templates" not in asked:
+                asked.append(name)
+                raise KeyboardInterrupt
+            asked.append(name)
+            return ask(subject)
+
+        return asking
+
+    watched = {name: watch(name, ask) for name, ask in QUESTIONS.items()}
+    monkeypatch.setattr(run_module, "QUESTIONS", watched)
+    with pytest.raises(KeyboardInterrupt):
+        gl.review(good, toys=200, state=state)
+    before = list(asked)
+    gl.review(good, toys=200, state=state)
+    assert asked.count("bias") == 1
+    assert asked.count("templates") == 2
+    assert len(asked) == len(QUESTIONS) + 1
+    assert before == asked[: len(before)]
+    state.write_text("{")
+    assert len(gl.review(good, toys=200, state=state).answers) == 12
+
+
+def test_the_command(good, observed, tmp_path):
+    good.save(tmp_path / "m.safetensors")
+    np.savez(tmp_path / "d.npz", x1=observed[:, 0], x2=observed[:, 1], run=np.arange(4_000))
+    page = tmp_path / "r.html"
+    files = [str(tmp_path / name) for name in ("m.safetensors", "d.npz")]
+    flags = ["--toys", "200", "-o", str(page), "--by", "run - run % 2000"]
+    done = CliRunner().invoke(main, ["review", *files, *flags, "--json"])
+    assert done.exit_code == 0, done.output
+    content = json.loads(done.output)
+    assert set(content["answers"]) == set(QUESTIONS)
+    assert list(content["answers"]["groups"]["numbers"]["groups"]) == ["0", "2000"]
+    assert page.is_file()
+    assert not (tmp_path / "r.html.state").exists()
