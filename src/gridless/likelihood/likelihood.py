@@ -103,10 +103,10 @@ class Likelihood(Displayed, Derived):
         return self if isinstance(other, int) and other == 0 else self.add_to_cost(other)
 
     def _value(self, args: Sequence[float]) -> float:
-        return self.curve.value(self.grid.to_unit(args))
+        return self.curve.value(self.grid.unit_point(args))
 
     def _grad(self, args: Sequence[float]) -> Array:
-        return np.asarray(self.curve.gradient(self.grid.to_unit(args)) / self.grid.range)
+        return np.asarray(self.curve.gradient(self.grid.unit_point(args)) / self.grid.range)
 
     def named(self, channel: str) -> "Likelihood":
         """The same likelihood with a name for its channel, as in `estimate.p_values`.
