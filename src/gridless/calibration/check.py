@@ -11,6 +11,8 @@ from gridless.templates.arrays import Array
 
 SUSPECT_P_VALUE = 1e-4  # of a template, times their number: below this it is not like the others
 FAILED_P_VALUE = 1e-3  # of all templates together
+FAR_STEP = 5.0  # times the usual step between neighbouring templates: no end is so far off
+MIN_TEMPLATES_FOR_STEPS = 6  # of fewer a usual step is not known
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +96,28 @@ def score_check(calibration: Calibration) -> ScoreCheck:
     residual, size = mean.residual, mean.residual.shape[1]
     inverse = np.linalg.pinv(mean.residual_covariance, rcond=1e-6, hermitian=True)
     chi2 = np.einsum("ki,kij,kj->k", residual, inverse, residual)
+    p_values = np.asarray(chdtrc(size, chi2))
+    p_values[_far_ends(calibration)] = 0.0
     return ScoreCheck(
         shift,
         np.sqrt(variance.clip(min=0)),
         np.sqrt(np.diagonal(of_event, axis1=1, axis2=2).clip(min=0)),
         mean.chi2,
         mean.dof,
-        np.asarray(chdtrc(size, chi2)),
+        p_values,
         mean.information,
     )
+
+
+def _far_ends(calibration: Calibration) -> list[int]:
+    """Outermost templates whose mean is far off the next one's, against the usual step: a smooth
+    curve can go there, but two ends that were exchanged look like that."""
+    t = calibration.t
+    if t.shape[1] > 1 or len(t) < MIN_TEMPLATES_FOR_STEPS:
+        return []
+    order = np.argsort(t[:, 0])
+    means = (calibration.mean(t) + calibration.mean.residual)[order]
+    steps = np.linalg.norm(np.diff(means, axis=0), axis=1) / np.diff(t[order, 0])
+    usual = float(np.median(steps[1:-1]))
+    ends = ((0, order[0]), (-1, order[-1]))
+    return [int(template) for place, template in ends if steps[place] > FAR_STEP * usual]
