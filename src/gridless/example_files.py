@@ -88,8 +88,8 @@ def scaled_jets(events: Columns, change: float) -> Columns:
     Examples
     --------
     >>> events = {"m_jjb": np.array([170.0]), "m_jj": np.array([80.0]), "m_lb": np.array([100.0])}
-    >>> {name: column.tolist() for name, column in scaled_jets(events, 0.01).items()}
-    {'m_jjb': [171.7], 'm_jj': [80.8], 'm_lb': [100.5]}
+    >>> {name: round(float(m[0]), 1) for name, m in scaled_jets(events, 0.01).items()}
+    {'m_jjb': 171.7, 'm_jj': 80.8, 'm_lb': 100.5}
     """
     # A mass of lepton and jet goes with the root of the jet's energy.
     powers = {"m_jjb": 1.0, "m_jj": 1.0, "m_lb": 0.5}

@@ -101,7 +101,7 @@ class MeasurementEstimate(Estimate):
     >>> model = example.fit(events=500, seed=1)
     >>> estimate = model.likelihood(example.sample(0.4, 2_000, seed=2)).maximum()
     >>> sorted(estimate.budget["theta"])[:3]
-    ['background', 'bjes', 'jes']
+    ['background', 'bjes', 'fsr']
     """
 
     nuisances: tuple[NuisanceEstimate, ...] = ()
