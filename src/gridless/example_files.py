@@ -26,6 +26,10 @@ TEST_EVENTS = 5_000  # at each test mass
 W_MASS = 80.4  # GeV
 RIGHT_PAIRING = 0.55  # share of events whose jets were paired rightly
 LEAST_EVENTS = 100  # per template
+JES_MASSES = (168.75, 173.25, 177.75)  # GeV, of templates that exist with other jet energies too
+JES = 0.01  # relative uncertainty of the jet energy scale
+OBSERVED_JES = 0.5  # of that uncertainty: how far the jets of the second data are off
+WJETS_SHARE = 0.06  # of the events of the second data
 
 Columns = dict[str, Array]
 
@@ -78,8 +82,42 @@ def top_events(mass: float, events: int, seed: int) -> Columns:
     return {"m_jjb": m_jjb, "m_jj": m_jj, "m_lb": m_lb, "weight": random.normal(1, 0.1, events)}
 
 
+def scaled_jets(events: Columns, change: float) -> Columns:
+    """The same events with the energies of all jets changed by a relative amount.
+
+    Examples
+    --------
+    >>> events = {"m_jjb": np.array([170.0]), "m_jj": np.array([80.0]), "m_lb": np.array([100.0])}
+    >>> {name: round(float(m[0]), 1) for name, m in scaled_jets(events, 0.01).items()}
+    {'m_jjb': 171.7, 'm_jj': 80.8, 'm_lb': 100.5}
+    """
+    # A mass of lepton and jet goes with the root of the jet's energy.
+    powers = {"m_jjb": 1.0, "m_jj": 1.0, "m_lb": 0.5}
+    factors = {name: 1 + change * powers.get(name, 0.0) for name in events}
+    return {name: column * factors[name] for name, column in events.items()}
+
+
+def wjets_events(events: int, seed: int) -> Columns:
+    """Events of a W boson with jets: no top quark, and so no peak.
+
+    Examples
+    --------
+    >>> sorted(wjets_events(3, seed=1))
+    ['m_jj', 'm_jjb', 'm_lb', 'weight']
+    """
+    random = np.random.default_rng(seed)
+    m_jj = 25 + random.gamma(2.5, 30, events)
+    return {
+        "m_jjb": m_jj + 20 + random.gamma(2.5, 35, events),
+        "m_jj": m_jj,
+        "m_lb": 30 + random.gamma(2.5, 35, events),
+        "weight": random.normal(1, 0.1, events),
+    }
+
+
 def write_example(folder: Path, events: int = 6_000, seed: int = 1, *, force: bool = False) -> Path:
-    """Write templates, test samples, data, an analysis.yaml and a README of five commands.
+    """Write templates, test samples, data, an analysis.yaml and a README of five commands; and
+    for measurement.yaml variations, a background and data that have both.
 
     Parameters
     ----------
@@ -117,11 +155,34 @@ def write_example(folder: Path, events: int = 6_000, seed: int = 1, *, force: bo
     data = top_events(DATA_MASS, DATA_EVENTS, seed * 1_000 + len(samples))
     del data["weight"]  # nature has none
     kind.write(folder / f"data{kind.suffix}", data)
+    _write_measurement(folder, kind, samples, seed)
     source = f"{kind.suffix}{kind.tree}"
-    for name, text in (("analysis.yaml", ANALYSIS), ("README.md", README)):
+    texts = {"analysis.yaml": ANALYSIS, "measurement.yaml": MEASUREMENT, "README.md": README}
+    for name, text in texts.items():
         text = text.replace("SOURCE", source).replace("SUFFIX", kind.suffix)
         write_whole(folder / name, text.encode())
     return folder / "README.md"
+
+
+def _write_measurement(
+    folder: Path, kind: Kind, samples: dict[str, tuple[float, int]], seed: int
+) -> None:
+    """Variations of some templates, made of their own events, a background, and data with both."""
+    for number, (mass, count) in enumerate(samples.values()):
+        if mass not in JES_MASSES:
+            continue
+        events = top_events(mass, count, seed * 1_000 + number)
+        for side, change in (("up", JES), ("down", -JES)):
+            path = folder / f"jes_{side}_{mass:g}{kind.suffix}"
+            kind.write(path, scaled_jets(events, change))
+    first = seed * 1_000 + 500  # of the seeds that no template has
+    largest = max(count for _, count in samples.values())
+    kind.write(folder / f"wjets{kind.suffix}", wjets_events(largest, first))
+    count = round(WJETS_SHARE * DATA_EVENTS)
+    signal = top_events(DATA_MASS, DATA_EVENTS - count, first + 1)
+    other = wjets_events(count, first + 2)
+    both = {name: np.append(signal[name], other[name]) for name in signal if name != "weight"}
+    kind.write(folder / f"observed{kind.suffix}", scaled_jets(both, OBSERVED_JES * JES))
 
 
 def _kind() -> Kind:
@@ -187,6 +248,26 @@ fit:
   seed: 1
 """.replace("\\\\", "\\")
 
+MEASUREMENT = (
+    ANALYSIS.replace("# A top-quark mass from three observables.", "# The same with uncertainties.")
+    + """
+# W + jets among the observed events.
+backgrounds:
+  - name: wjets
+    files: wjetsSOURCE
+    share: 0.06       # of all observed events
+    error: 0.02
+
+# The jet energy scale, 1 percent up and down at three of the masses. `event` numbers the events:
+# those of the variations are those of the templates.
+systematics:
+  - name: jes
+    up: jes_up_{mtop}SOURCE
+    down: jes_down_{mtop}SOURCE
+    event: entry
+"""
+)
+
 README = """\
 # A top-quark mass in five commands
 
@@ -215,6 +296,9 @@ The same in Python:
     likelihood = gl.read_likelihood(model, "dataSOURCE")
     print(likelihood.maximum())
     gl.save_figure(gl.draw_data(model, likelihood, experiment="Private work"), "data")
+
+`measurement.yaml` is a whole measurement, with a jet energy scale and a background; use it as
+analysis.yaml, and measure `observedSOURCE` with it.
 
 Then try files of your own: `gridless init` writes an analysis file with comments.
 """

@@ -62,7 +62,7 @@ def test_files_that_are_there_are_replaced_only_if_asked(tmp_path):
     assert result.exit_code == 2
     assert "already exists; give another name, or --force" in result.output
     listed = json.loads(run("example", tmp_path / "top", "--events", 100, "--force", "--json"))
-    assert len(listed["files"]) == 17
+    assert len(listed["files"]) == 26
     (tmp_path / "file").write_text("")
     assert "is a file" in CliRunner().invoke(main, ["example", str(tmp_path / "file")]).output
     few = CliRunner().invoke(main, ["example", str(tmp_path / "new"), "--events", "5"])
@@ -71,3 +71,17 @@ def test_files_that_are_there_are_replaced_only_if_asked(tmp_path):
 
 def test_gridless_alone_says_what_to_do_first():
     assert "gridless example" in CliRunner().invoke(main, []).output
+
+
+def test_the_whole_measurement_finds_mass_and_jet_energy_scale(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("example", "top", "--events", 1_000)
+    monkeypatch.chdir(tmp_path / "top")
+    assert "ok     jes: independent" in run("audit", "measurement.yaml")
+    run("fit", "measurement.yaml", "-o", "top.safetensors", "--hidden", 8, "--ensemble", 1)
+    content = json.loads(run("measure", "top.safetensors", "observed.root:events", "--json"))
+    found = content["parameters"]["mtop"]
+    assert abs(found["value"] - example_files.DATA_MASS) < 3 * found["error"]
+    assert set(content["budget"]["mtop"]) >= {"stat", "simulation", "jes", "wjets"}
+    jes = content["nuisances"]["jes"]
+    assert abs(jes["value"] - example_files.OBSERVED_JES) < 3 * jes["error"]
