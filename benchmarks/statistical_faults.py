@@ -337,8 +337,8 @@ def write_page(rows: list[Row], page: Path = PAGE) -> None:
     text = page.read_text()
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
-    parts = ["\n### Faults of the observed events\n", table(rows, "data")]
-    parts += ["\n### Faults of the templates\n", table(rows, "templates"), "\n"]
+    parts = ["\n## Faults of the observed events\n", table(rows, "data")]
+    parts += ["\n## Faults of the templates\n", table(rows, "templates"), "\n"]
     page.write_text(before + BEGIN + "\n".join(parts) + END + after)
 
 

@@ -6,7 +6,15 @@ from typing import get_args, get_origin
 
 import pytest
 
-from gridless.analysis import TEMPLATE, Analysis, FitOptions, TemplateFile, load_analysis
+from gridless.analysis import (
+    TEMPLATE,
+    Analysis,
+    BackgroundFiles,
+    FitOptions,
+    SystematicFiles,
+    TemplateFile,
+    load_analysis,
+)
 from gridless.errors import InputError
 from gridless.files.expressions import FUNCTIONS
 
@@ -74,6 +82,7 @@ def test_nothing_in_it_is_executed(tmp_path):
 PAGE = Path(__file__).parent.parent / "docs" / "analysis_file.md"
 TYPES = {
     "str": "text",
+    "bool": "true or false",
     "int": "whole number",
     "float": "number",
     "list": "list",
@@ -119,7 +128,9 @@ def table(schema):
     return "\n".join(rows)
 
 
-@pytest.mark.parametrize("schema", [Analysis, TemplateFile, FitOptions])
+@pytest.mark.parametrize(
+    "schema", [Analysis, TemplateFile, BackgroundFiles, SystematicFiles, FitOptions]
+)
 def test_the_page_has_every_setting(schema):
     expected = table(schema)
     assert expected in PAGE.read_text(), f"docs/analysis_file.md needs\n{expected}"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import gridless as gl
-from gridless.examples import OneObservable, TwoObservables, TwoParameters
+from gridless.examples import BackgroundShare, OneObservable, TwoObservables, TwoParameters
 
 pytestmark = pytest.mark.slow
 
@@ -112,3 +112,31 @@ def test_two_parameters_at_scattered_points():
         ours, exact = model.likelihood(x).maximum(), toy.likelihood(x).maximum()
         assert (np.abs(ours.values - exact.values) < 0.5 * exact.errors * np.sqrt(10)).all()
         np.testing.assert_allclose([one.stat for one in ours.results], exact.errors, rtol=0.06)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("toy", [BackgroundShare(), TwoObservables()], ids=["share", "two"])
+def test_the_total_interval_covers_over_resimulated_templates(toy):
+    """With templates as small as the sample, the statistical interval alone would not."""
+    pulls, stat_pulls = [], []
+    for seed in range(20):
+        model = gl.fit(toy.templates(300, seed=seed, templates=8), seed=seed)
+        for i, theta in enumerate((0.25, 0.45, 0.7)):
+            x = toy.sample(theta, 2_000, seed=1_000 * seed + i)
+            estimate = model.likelihood(x).maximum()
+            pulls.append((estimate.value - theta) / estimate.error)
+            stat_pulls.append((estimate.value - theta) / estimate.stat)
+    covered = np.mean(np.abs(pulls) < 1)
+    assert 0.53 < covered < 0.83  # 60 intervals, three in a model: some 7 percent
+    assert np.mean(np.abs(pulls) < 2) > 0.88
+    assert np.mean(np.abs(stat_pulls) < 1) < covered
+
+
+def test_a_share_is_measured_without_bias():
+    """The exponential of a polynomial is biased by errors there; its calibration is not."""
+    toy = BackgroundShare()
+    model = gl.fit(toy.templates(10_000, seed=1, at=np.linspace(0, 1, 9)), seed=1)
+    for i, share in enumerate((0.1, 0.3, 0.7)):
+        x = toy.sample(share, 100_000, seed=10 + i)
+        estimate = model.likelihood(x).maximum()
+        assert abs(estimate.value - share) < 3 * estimate.error

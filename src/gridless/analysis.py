@@ -10,10 +10,20 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from gridless import strict_yaml
 from gridless.errors import InputError
+from gridless.measurement.settings import (
+    BackgroundFiles,
+    SystematicFiles,
+    TemplateFile,
+    beside,
+    check_together,
+    understood,
+)
 from gridless.model.record import FitOptions
 
 if TYPE_CHECKING:
+    from gridless.measurement.inputs import Background, Systematic
     from gridless.model.model import Model
+    from gridless.templates.query import FileRecord
     from gridless.templates.templates import Templates
 
 TEMPLATE = """\
@@ -43,29 +53,31 @@ observables:
 #   mtop: $m_t$ [GeV]
 #   m_jjb: $m_{jjb}$ [GeV]
 
-# Optional: anything that gridless.fit takes. It finds the size of its network by itself.
+# Optional: processes that are in the data beside the simulated one, with their share of all events.
+# backgrounds:
+#   - {name: wjets, files: wjets.root:events, share: 0.06, error: 0.02}
+
+# Optional: what is uncertain in the simulation, as other files or other weights.
+# systematics:
+#   - {name: jes, up: "mtop_{mtop}.root:jes_up", down: "mtop_{mtop}.root:jes_down", event: event}
+#   - {name: fsr, weight_up: w_gen * w_fsr_up, weight_down: w_gen * w_fsr_down}
+
+# Optional: anything that gridless.fit takes. What is left out, it finds by itself.
 fit:
-  ensemble: 1
   seed: 0
 """
 
-
-class TemplateFile(BaseModel):
-    """One simulated file: where it is, and the parameter values it was made with."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    source: str = Field(description="The file, with `:tree` or `:group` where it needs one.")
-    at: dict[str, float] = Field(description="The value of every parameter in it.")
-
-    def values(self, parameters: list[str]) -> tuple[float, ...]:
-        """The values of the parameters, in their order."""
-        missing = [name for name in parameters if name not in self.at]
-        if missing:
-            raise InputError(
-                f"templates: {self.source}: no value of {', '.join(missing)}; add it under `at`"
-            )
-        return tuple(self.at[name] for name in parameters)
+# The settings inside of others.
+INNER: dict[str, type[BaseModel]] = {
+    "fit": FitOptions,
+    "templates": TemplateFile,
+    "up": TemplateFile,
+    "down": TemplateFile,
+    "backgrounds": BackgroundFiles,
+    "systematics": SystematicFiles,
+}
+# Settings that may be a text or number, or a list.
+EITHER = ("templates", "up", "down", "files", "hidden")
 
 
 class Analysis(BaseModel):
@@ -113,6 +125,12 @@ class Analysis(BaseModel):
         description="How figures and tables call parameters and observables, with units: "
         "`mtop: $m_t$ [GeV]`.",
     )
+    backgrounds: list[BackgroundFiles] = Field(
+        default=[], description="Processes that are mixed into every template; see below."
+    )
+    systematics: list[SystematicFiles] = Field(
+        default=[], description="What is uncertain in the simulation; see below."
+    )
     fit: FitOptions = Field(default=FitOptions(), description="How to train; see below.")
 
     @field_validator("observables", mode="before")
@@ -143,13 +161,24 @@ class Analysis(BaseModel):
     @field_validator("observables", "weight", "selection")
     @classmethod
     def _understood(cls, value: Any) -> Any:
-        """Expressions can be read; whether there are such columns, the files will tell."""
-        from gridless.files.expressions import check_expression  # not needed for `--help`
-
         for text in value.values() if isinstance(value, dict) else [value]:
-            if text is not None:
-                check_expression(text)
+            understood(text)
         return value
+
+    @model_validator(mode="after")
+    def _one_thing_per_name(self) -> Analysis:
+        check_together(self.parameters, self.systematics, self.backgrounds)
+        return self
+
+    @property
+    def sources(self) -> list[Any]:
+        """Every source of simulated events."""
+        found: list[Any] = [self.templates]
+        for background in self.backgrounds:
+            found += background.listed
+        for one in [*self.systematics, *(s for b in self.backgrounds for s in b.systematics)]:
+            found += one.sources
+        return found
 
     def fit_options(self, **options: Any) -> FitOptions:
         """The options of the fit: those given here, else those of the file, else the defaults."""
@@ -171,11 +200,8 @@ class Analysis(BaseModel):
         from gridless.files.template_files import read_templates
 
         names = list(self.parameters)
-        sources: Any = self.templates
-        if not isinstance(sources, str):
-            sources = [(file.values(names), file.source) for file in sources]
         return read_templates(
-            sources,
+            self._template_sources(),
             self.observables,
             list(self.parameters.values()),
             weight=self.weight,
@@ -184,6 +210,35 @@ class Analysis(BaseModel):
             where=where,
             labels=self.labels,
         )
+
+    def read_measurement(
+        self, where: str | None = None
+    ) -> tuple[list[Systematic], list[Background], list[FileRecord]]:
+        """The systematics and backgrounds in the files, and a record of each file.
+
+        Parameters
+        ----------
+        where : str, optional
+            Use only these events, as for the templates.
+
+        Returns
+        -------
+        list of Systematic, list of Background, list of FileRecord
+        """
+        if not self.systematics and not self.backgrounds:
+            return [], [], []
+        from gridless.measurement.reading import Process, read_measurement
+        from gridless.templates.query import Query
+
+        query = Query.of(self.observables, self.weight, self.selection).where(where)
+        signal = Process(self._template_sources(), query, tuple(self.parameters))
+        return read_measurement(signal, self.systematics, self.backgrounds)
+
+    def _template_sources(self) -> Any:
+        if isinstance(self.templates, str):
+            return self.templates
+        names = list(self.parameters)
+        return [(file.values(names), file.source) for file in self.templates]
 
 
 def fit_files(
@@ -244,10 +299,18 @@ def fit_files(
     # Each of several ranks reads its own share of the events.
     ranks, rank = distributed.size(), distributed.rank()
     share = f"entry % {ranks} == {rank}" if ranks > 1 else None
+    systematics, backgrounds, others = content.read_measurement(both(where, share))
     templates = content.read_templates(both(where, share))
     given = {name: getattr(chosen, name) for name in FitOptions.model_fields}
-    model = fit(templates, checkpoint=checkpoint, **given)
-    return replace(model, record=replace(model.record, where=where))
+    model = fit(
+        templates,
+        checkpoint=checkpoint,
+        systematics=systematics,
+        backgrounds=backgrounds,
+        **given,
+    )
+    files = tuple(dict.fromkeys((*model.files, *others)))
+    return replace(model, files=files, record=replace(model.record, where=where))
 
 
 def load_analysis(path: Path) -> Analysis:
@@ -264,14 +327,13 @@ def load_analysis(path: Path) -> Analysis:
         analysis = Analysis.model_validate(content)
     except ValidationError as error:
         raise InputError("\n".join(_explain(path, root, error))) from error
-    return analysis.model_copy(update={"templates": _beside(path.parent, analysis.templates)})
-
-
-def _beside(folder: Path, templates: str | list[TemplateFile]) -> str | list[TemplateFile]:
-    """Sources relative to a folder, as paths from here."""
-    if isinstance(templates, str):
-        return str(folder / templates)
-    return [TemplateFile(source=str(folder / file.source), at=file.at) for file in templates]
+    folder = path.parent
+    moved: dict[str, Any] = {
+        "templates": beside(folder, analysis.templates),
+        "backgrounds": [one.beside(folder) for one in analysis.backgrounds],
+        "systematics": [one.beside(folder) for one in analysis.systematics],
+    }
+    return analysis.model_copy(update=moved)
 
 
 def _explain(path: Path, root: yaml.Node, error: ValidationError) -> list[str]:
@@ -295,7 +357,7 @@ def _setting(place: tuple[int | str, ...]) -> list[str]:
     """The keys that lead to a setting, without pydantic's own for alternatives of type."""
     parts = [str(part) for part in place]
     kept = [p for p in parts if not p.startswith(("list[", "function"))]
-    if len(kept) > 1 and kept[-2] in ("templates", "hidden") and kept[-1] in ("str", "int"):
+    if len(kept) > 1 and kept[-2] in EITHER and kept[-1] in ("str", "int"):
         kept.pop()
     return kept
 
@@ -303,8 +365,8 @@ def _setting(place: tuple[int | str, ...]) -> list[str]:
 def _message(where: list[str], error: Any) -> str:
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
-        inner: dict[str, type[BaseModel]] = {"fit": FitOptions, "templates": TemplateFile}
-        fields = (inner.get(where[0], Analysis) if len(where) > 1 else Analysis).model_fields
+        inside = [INNER[part] for part in where[:-1] if part in INNER]
+        fields = (inside[-1] if inside else Analysis).model_fields
         return f"there is no such setting; known are {', '.join(fields)}"
     if error["type"] == "missing":
         return "is missing; `gridless init` writes an example"

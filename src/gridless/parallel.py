@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from gridless.errors import InputError
@@ -192,14 +193,16 @@ def _silent(package: str) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(title: str, steps: int) -> Iterator[Report]:
-    """A function to call after each step with a short text; draws a bar on a terminal, and nothing
-    into a pipe."""
+    """A function to call after each step with a short text; draws a bar on a terminal or in a
+    notebook, and nothing into a pipe."""
     # Imported here, since rich takes long to load.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    if not console.is_terminal:
+    # In a notebook rich needs ipywidgets.
+    shown = console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
+    if not shown:
         yield lambda _: None
         return
     columns = (

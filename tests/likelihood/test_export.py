@@ -9,7 +9,8 @@ import pytest
 import yaml
 from helpers import parabola
 
-from gridless.examples import TwoParameters
+import gridless as gl
+from gridless.examples import OneObservable, TwoParameters
 from gridless.likelihood.export import curve, hepdata, scan_csv
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.sources import Replicas
@@ -55,3 +56,12 @@ def test_hepdata_has_round_values_units_and_the_error_from_simulation():
     column = table["independent_variables"][0]
     assert column["header"] == {"name": "theta", "units": "GeV"}
     assert column["values"][2] == {"value": 79.91}
+
+
+def test_hepdata_has_the_units_of_the_labels():
+    example = OneObservable()
+    templates = example.templates(300, seed=1).labelled({"theta": "$m_t$ [GeV]"})
+    model = gl.fit(templates, hidden=2, epochs=1, replicas=0)
+    likelihood = model.likelihood(example.sample(0.4, 300, seed=2))
+    assert "units: GeV" in hepdata(likelihood)
+    assert "units: TeV" in hepdata(likelihood, {"theta": "TeV"})

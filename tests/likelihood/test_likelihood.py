@@ -139,3 +139,25 @@ def test_weighted_and_unweighted_events_add(model):
     assert halves.maximum().value == pytest.approx(whole.maximum().value, abs=1e-6)
     assert halves.maximum().stat == pytest.approx(whole.maximum().stat, rel=0.03)
     assert halves.maximum().simulation == pytest.approx(whole.maximum().simulation, rel=1e-2)
+
+
+@pytest.mark.parametrize("theta", [([0.3],), (), (0.3, 0.4), ("a",), ({},)])
+def test_what_is_no_point_is_refused(theta):
+    with pytest.raises(gl.InputError, match="theta: "):
+        parabola(0.4, 0.1)(*theta)
+
+
+def test_odd_numbers_are_refused():
+    likelihood = parabola(0.4, 0.1)
+    for call in (
+        lambda: likelihood.constrain("theta", "a", 1),
+        lambda: likelihood.profile("theta", ["a"]),
+        lambda: likelihood.interval("a"),
+        lambda: likelihood.interval(0.9, {}),
+        lambda: gl.grid((0, 1), {}),
+        lambda: gl.grid((0, 1), 10**12),
+        lambda: gl.Templates([1.0, 2.0], [0.0, 1.0], (0, 1), observables=3),
+        lambda: gl.Templates([1.0, 2.0], [0.0, 1.0], (0, 1), observables=["a\x1b"]),
+    ):
+        with pytest.raises(gl.InputError):
+            call()

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 
 import gridless as gl
-from gridless.examples import OneObservable, OnlyWidth, TwoParameters
+from gridless.examples import Nuisances, OneObservable, OnlyWidth, TwoParameters
 from gridless.model.file import model_bytes, model_from
 from gridless.model.simulated import SimulatedEvents, keep_events
 from gridless.model.virtual import tilted
@@ -119,3 +119,18 @@ def test_expected_without_calibration_and_of_two_parameters():
     np.testing.assert_allclose(estimate.values, [0.5, 0.6], atol=1e-3)
     with pytest.raises(gl.InputError, match="events"):
         two.expected((0.5, 0.6), 0)
+
+
+def test_expected_and_review_of_a_model_with_systematics():
+    example = Nuisances()
+    model = example.fit(events=500, seed=1)
+    estimate = model.expected(0.4, 2_000).maximum()
+    assert estimate["theta"].value == pytest.approx(0.4, abs=0.02)
+    observed = example.sample(0.4, 2_000, seed=2)
+    found = gl.review(model, observed, toys=200)
+    assert found.answers["coverage"].verdict == "open"
+    assert found.answers["expected"].verdict == "good"
+    groups = model.likelihood(observed, by=np.arange(2_000) % 2).by()
+    assert groups.dof == 1
+    with pytest.raises(gl.InputError, match="no systematics"):
+        model.likelihood(observed).belt("theta")

@@ -40,6 +40,7 @@ def test_of_a_right_model_and_right_data(good, observed, tmp_path):
     page = gl.write_review(tmp_path / "review.html", found, "gridless review").read_text()
     assert page.count("<svg") >= 8
     assert "Do the total intervals cover" in page
+    assert "Bounds and few events" in page
 
 
 def test_without_data(good, tmp_path):

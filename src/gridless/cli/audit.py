@@ -23,7 +23,15 @@ def audit(
 ) -> None:
     """Check whether the templates are fit for the purpose, and say what to change.
 
+    Systematics and backgrounds of an analysis.yaml are checked too.
+
     Example: gridless audit 'mtop_{mtop}.root:events' --bounds mtop 165 180 -x m_jjb,m_jj
     """
+    systematics, backgrounds, _ = analysis.read_measurement(where)
     templates = analysis.read_templates(where)
-    print_result(templates.audit(components, objective), machine)
+    found = templates.audit(components, objective)
+    if systematics or backgrounds:
+        from gridless.measurement.audit import audit_systematics
+
+        found = found.joined(audit_systematics(templates, systematics, backgrounds))
+    print_result(found, machine)

@@ -35,6 +35,9 @@ from gridless.validation.limits import check_experiments
 )
 @where
 @likelihood_options
+@click.option(
+    "--signal", is_flag=True, help="The samples have no background: hold all shares at 0."
+)
 @click.option("--toys", type=int, help="Pseudo-experiments per value, for the coverage.")
 @click.option("--events", type=int, help="Events per pseudo-experiment.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Fixes everything random.")
@@ -49,6 +52,7 @@ def closure(
     level: float | None,
     constrain: dict[str, tuple[float, float]],
     fix: dict[str, float],
+    signal: bool,
     toys: int | None,
     events: int | None,
     seed: int,
@@ -75,7 +79,9 @@ def closure(
     check_restrictions(trained, constrain, fix)
     known = gl.read_samples(trained, samples, weight=weight, where=where)
     with cluster(dask, workers) as executor:
-        table = gl.closure(trained, known, executor, constrain=constrain, fix=fix, level=level)
+        table = gl.closure(
+            trained, known, executor, constrain=constrain, fix=fix, level=level, signal=signal
+        )
         content = table.to_dict()
         if not machine:
             click.echo(str(table))

@@ -43,7 +43,7 @@ def fit(
     from gridless.training.checkpoint import checkpoint_path
 
     checkpoint = output.with_name(f".{output.name}.checkpoint")
-    check_places([output, checkpoint], [analysis.templates])
+    check_places([output, checkpoint], analysis.sources)
     try:
         with distributed.joined():
             model = gl.fit_files(analysis, where=where, checkpoint=checkpoint, **options)

@@ -279,7 +279,14 @@ def check_restrictions(
     """Refuse constraints that the parameters of a model cannot have, before events are read."""
     from gridless.likelihood.restrict import check_restricted
 
-    check_restricted(model.grid, constrain, fix)
+    # Nuisance parameters have no bounds; the likelihood knows what else to refuse.
+    known = () if model.measurement is None else model.measurement.names
+    nuisances = set(known) - set(model.grid.parameters)
+    check_restricted(
+        model.grid,
+        {name: pair for name, pair in constrain.items() if name not in nuisances},
+        {name: value for name, value in fix.items() if name not in nuisances},
+    )
 
 
 def _is_data(path: Path) -> bool:

@@ -12,8 +12,9 @@ from gridless.errors import InputError
 from gridless.files.patterns import find
 from gridless.files.read import Sample, check_columns, read_query
 from gridless.files.table import check_distinct, label, split_source
+from gridless.templates.arrays import Array
 from gridless.templates.grid import make_grid
-from gridless.templates.query import Columns, Query
+from gridless.templates.query import Columns, FileRecord, Query
 from gridless.templates.templates import Templates
 
 # Values of the parameters with the source of their events.
@@ -118,6 +119,35 @@ def read_known(
     return known
 
 
+def read_events(
+    sources: Any, query: Query, parameters: Sequence[str]
+) -> tuple[Array, Array, Array | None, list[FileRecord]]:
+    """x, theta and weights of all events, in the order of `read_templates`, and their files.
+
+    `sources` are as for `read_templates`; one value is enough, inside of any bounds or not.
+    """
+    if _is_table(sources):
+        table = _with_theta(sources, query, parameters)
+        count = len(query.names)
+        return table.x[:, :count], table.x[:, count:], table.weights, [table.record]
+    files, _ = _files(sources, parameters)
+    samples = _read_all(files, query)
+    x = np.concatenate([sample.x for sample in samples])
+    theta = np.repeat([value for value, _ in files], [s.events for s in samples], axis=0)
+    weights = [sample.weights for sample in samples if sample.weights is not None]
+    return x, theta, np.concatenate(weights) if weights else None, [s.record for s in samples]
+
+
+def check_events(sources: Any, query: Query, parameters: Sequence[str]) -> None:
+    """Refuse missing files and columns of what `read_events` is to read."""
+    if _is_table(sources):
+        columns = query.observables | {f"{name} (parameter)": name for name in parameters}
+        check_columns(sources, replace(query, observables=columns))
+        return
+    for _, source in _files(sources, parameters)[0]:
+        check_columns(source, query)
+
+
 def _files(sources: Any, labels: Sequence[str] | None) -> tuple[Files, Sequence[str]]:
     """Values with their sources, and the names of the parameters."""
     if _has_braces(sources):
@@ -210,7 +240,11 @@ def _name_values(files: Files, labels: Sequence[str] | None) -> Sequence[str]:
 def _check_values(files: Files, bounds: ArrayLike, labels: Sequence[str]) -> None:
     """Refuse values outside the bounds before anything is read."""
     values = np.array([value for value, _ in files])
-    limits = np.asarray(bounds, float)
+    try:
+        limits = np.asarray(bounds, float)
+    except (TypeError, ValueError):
+        make_grid(values, bounds, labels)  # which says what is wrong
+        raise
     limits = limits[None, :] if limits.shape == (2,) else limits
     if limits.shape == (len(labels), 2):
         outside = (values < limits[:, 0]) | (values > limits[:, 1])

@@ -206,7 +206,7 @@ def make_belt(
     if missing:
         raise InputError(
             f"{method}: {', '.join(missing)} has no simulation to draw from; intervals by "
-            "construction need likelihoods of a model that keeps its events"
+            "construction need models that keep events and have no systematics or backgrounds"
         )
     best = likelihood.unit_best
     low, high = _span(likelihood, axis)

@@ -90,8 +90,8 @@ class ParameterEstimate:
     @property
     def sides(self) -> tuple[float, float]:
         """The total uncertainty to the low and to the high side, where bounds do not cut it."""
-        low, high = (math.hypot(end - self.value, self.beyond) for end in self.stat_interval)
-        return low, high
+        low, high = self.stat_interval
+        return math.hypot(low - self.value, self.beyond), math.hypot(high - self.value, self.beyond)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -137,13 +137,19 @@ class ParameterEstimate:
             "at_bound": self.at_bound,
             "cut": list(self.cut),
         }
-        plain: dict[str, Any] = strict_json.plain(content)
-        return plain
+        return dict(strict_json.plain(content))
 
     def __str__(self) -> str:
-        value, down, up, *parts = self._rounded()
-        spread = f"+- {up}" if up == down else f"+{up} -{down}"
-        return f"{self.name} = {value} {spread} ({_sources(self.budget, parts)}){self._marks()}"
+        sources = _sources(self.budget, self._rounded()[3:])
+        return f"{self._with_error()} ({sources}){self._marks()}"
+
+    def total(self) -> str:
+        """`mtop = 172.4 +- 0.3`: the value with its total uncertainty, and what bounds do to it."""
+        return f"{self._with_error()}{self._marks()}"
+
+    def _with_error(self) -> str:
+        value, down, up, *_ = self._rounded()
+        return f"{self.name} = {value} " + (f"+- {up}" if up == down else f"+{up} -{down}")
 
     __repr__ = __str__
 
@@ -238,8 +244,8 @@ class Estimate(ByName[ParameterEstimate]):
         object.__setattr__(self, "covariances", MappingProxyType(frozen))
 
     def __reduce__(self) -> Any:
-        # A read-only view of a dict cannot be pickled.
         rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings, self.offered)
+        # A read-only view of a dict cannot be pickled.
         return type(self), (self.results, dict(self.covariances), *rest)
 
     @cached_property
@@ -345,8 +351,7 @@ class Estimate(ByName[ParameterEstimate]):
             "outside": self.outside,
             "warnings": [warning._asdict() for warning in self.warnings],
         }
-        plain: dict[str, Any] = strict_json.plain(content)
-        return plain
+        return dict(strict_json.plain(content))
 
     def __str__(self) -> str:
         lines = [str(one) for one in self.results]

@@ -15,6 +15,7 @@ from gridless.errors import InputError
 from gridless.files.write import write_whole
 from gridless.likelihood.estimate import ParameterEstimate
 from gridless.likelihood.intervals import LEVEL
+from gridless.likelihood.labels import unit_of
 from gridless.likelihood.likelihood import Likelihood
 from gridless.templates.arrays import Array
 
@@ -73,7 +74,8 @@ def hepdata(likelihood: Likelihood, units: Mapping[str, str] | None = None) -> s
     str
         One document per table: values are rounded to what a curve of 201 points can show.
     """
-    known = units or {}
+    labels = {name: unit_of(label) for name, label in likelihood.grid.labels.items()}
+    known = {name: unit for name, unit in labels.items() if unit} | dict(units or {})
     estimate = likelihood.maximum()
     qualifiers = [{"name": "EVENTS", "value": likelihood.events}]
     tables = []

@@ -103,10 +103,10 @@ class Likelihood(Displayed, Derived):
         return self if isinstance(other, int) and other == 0 else self.add_to_cost(other)
 
     def _value(self, args: Sequence[float]) -> float:
-        return self.curve.value(self.grid.to_unit(args))
+        return self.curve.value(self.grid.unit_point(args))
 
     def _grad(self, args: Sequence[float]) -> Array:
-        return np.asarray(self.curve.gradient(self.grid.to_unit(args)) / self.grid.range)
+        return np.asarray(self.curve.gradient(self.grid.unit_point(args)) / self.grid.range)
 
     def named(self, channel: str) -> "Likelihood":
         """The same likelihood with a name for its channel, as in `estimate.p_values`.
@@ -133,8 +133,9 @@ class Likelihood(Displayed, Derived):
         return Likelihood([replace(self.channels[0], name=channel)], self.constraints)
 
     def with_offered(self, events: int) -> "Likelihood":
-        """The same with the number of events before the selection; of one channel."""
-        return Likelihood([replace(self.channels[0], offered=events)], self.constraints)
+        """The same with the number of events before the selection."""
+        channels = [replace(channel, offered=events) for channel in self.channels]
+        return Likelihood(channels, self.constraints)
 
     def scan(self, theta: Any) -> Array:
         """The likelihood at points, less its minimum.

@@ -103,6 +103,7 @@ WARNINGS = (
         "the means of the templates do not lie on a smooth curve "
         f"(p < {SCORE_CHECK_P_VALUE:g}); what is left is in the uncertainty from simulation",
         "look at `model.check`; simulate more values between the templates; look for wrong files",
+        serious=False,
     ),
     Rule(
         "collapsed",
@@ -141,6 +142,7 @@ WARNINGS = (
         "audit",
         "the templates do not meet a demand of the audit",
         "what its text says; see `gridless audit`",
+        serious=False,
     ),
     Rule(
         "no_simulation_error",

@@ -3,11 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from types import MappingProxyType
 from typing import Any
 
 from gridless.errors import InputError
+from gridless.likelihood import printing
 from gridless.likelihood.estimate import Estimate, ParameterEstimate, correlation, read_only
+from gridless.measurement import tables
+from gridless.measurement.cabinetry import (
+    FitResults,
+    RankingResults,
+    fit_results,
+    ranking_results,
+)
 from gridless.templates.arrays import Array
 
 
@@ -142,6 +151,36 @@ class MeasurementEstimate(Estimate):
         """The correlations of all `names`."""
         return correlation(self.full_covariance)
 
+    def to_cabinetry(self, parameter: str | None = None) -> tuple[FitResults, RankingResults]:
+        """The tuples that cabinetry's plots of pulls, correlations and ranking take.
+
+        Parameters
+        ----------
+        parameter : str, optional
+            Whose impacts are ranked, where there are several of interest.
+
+        Returns
+        -------
+        FitResults, RankingResults
+            With the fields of those in `cabinetry.fit`.
+
+        Examples
+        --------
+        >>> from gridless.examples import Nuisances
+        >>> example = Nuisances()
+        >>> model = example.fit(events=500, seed=1)
+        >>> estimate = model.likelihood(example.sample(0.4, 2_000, seed=2)).maximum()
+        >>> fit, ranking = estimate.to_cabinetry()
+        >>> fit.labels[:2], len(ranking.labels)
+        (['theta', 'jes'], 9)
+        """
+        name = self.only("to_cabinetry").name if parameter is None else parameter
+        if name not in self.parameters:
+            raise InputError(
+                f"parameter: {name!r} is not of interest; there is {', '.join(self.parameters)}"
+            )
+        return fit_results(self), ranking_results(self, name)
+
     def to_dict(self) -> dict[str, Any]:
         """The estimate for machines, in what JSON can hold: what `--json` prints.
 
@@ -149,9 +188,12 @@ class MeasurementEstimate(Estimate):
         -------
         dict
             As that of an estimate without systematics, and `nuisances` (by name: value, error,
-            pull, impacts), `names` with `full_correlation`, `chi2` and `dof`.
+            pull, impacts), `impacts` (by parameter), `pulls`, `names` with `full_correlation`,
+            `chi2` and `dof`.
         """
         return super().to_dict() | {
+            "impacts": self.impacts,
+            "pulls": {name: list(pull) for name, pull in self.pulls.items()},
             "nuisances": {one.name: one.to_dict() for one in self.nuisances},
             "names": list(self.names),
             "full_correlation": [
@@ -160,3 +202,19 @@ class MeasurementEstimate(Estimate):
             "chi2": self.chi2,
             "dof": self.dof,
         }
+
+    def __str__(self) -> str:
+        found = [f"{one.total()}" for one in self.results]
+        found += [f"  {self._summary()}", *tables.lines(self)]
+        return "\n".join([*found, *printing.warning_lines(self.warnings)])
+
+    __repr__ = __str__
+
+    def html(self) -> str:
+        """The estimate with budget, nuisance parameters and warnings, to stand inside other
+        HTML."""
+        values = "".join(f"<p>{escape(one.total())}</p>" for one in self.results)
+        return (
+            f"{values}{tables.html(self)}<p>{escape(self._summary())}</p>"
+            f"{printing.warning_list(self.warnings)}"
+        )

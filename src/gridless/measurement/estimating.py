@@ -43,6 +43,7 @@ def make_estimate(likelihood: "MeasurementLikelihood") -> MeasurementEstimate:
         p_values=p_values,
         outside=sum(filling.outside for filling in filled) / events if events else None,
         warnings=_warnings(likelihood, results, p_values, together),
+        offered=likelihood.offered,
         nuisances=tuple(
             _nuisance(likelihood, one.name, one.constraint, best, total)
             for one in likelihood.nuisances
@@ -80,6 +81,7 @@ def _parameter(likelihood: "MeasurementLikelihood", place: int, profile: bool) -
         bounds=(low, high),
         at_bound=pinned,
         stat_cut=(cut_left, cut_right),
+        label=likelihood.grid.labels.get(likelihood.joint.names[place], ""),
     )
 
 

@@ -170,9 +170,11 @@ class MeasurementLikelihood(Likelihood):
         return self._with(parts=[replace(only, base=replace(only.base, name=channel))])
 
     def with_offered(self, events: int) -> "MeasurementLikelihood":
-        """The same with the number of events before the selection; of one channel."""
-        only = self.parts[0]
-        return self._with(parts=[replace(only, base=replace(only.base, offered=events))])
+        """The same with the number of events before the selection."""
+        return self._with(
+            parts=[replace(one, base=replace(one.base, offered=events)) for one in self.parts],
+            plain=[replace(one, offered=events) for one in self.plain],
+        )
 
     def fix(self, **values: float) -> "MeasurementLikelihood":
         """The likelihood of the other parameters with the named ones held at these values.

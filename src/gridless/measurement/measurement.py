@@ -101,6 +101,10 @@ class Measurement:
         f = np.array([one.share + one.unit * alpha[one.nuisance] for one in self.shares])
         return np.concatenate([[1 - f.sum()], f])
 
+    def without_backgrounds(self) -> dict[str, float]:
+        """The nuisance parameters of the shares, with values at which the signal is alone."""
+        return {self.nuisances[one.nuisance].name: -one.share / one.unit for one in self.shares}
+
     def at(self, p: Array) -> State:
         """Mean and slopes at theta and alpha."""
         t, alpha = self.split(p)

@@ -40,4 +40,5 @@ def mixed(templates: Templates, backgrounds: Sequence[Background]) -> Templates:
         parameters=templates.grid.parameters,
         query=templates.query,
         files=templates.files,
+        labels=templates.grid.labels,
     )

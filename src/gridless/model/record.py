@@ -16,6 +16,7 @@ Activation = Literal["tanh", "silu", "relu"]
 LIMITS = {"ge": "at least", "gt": "a number above", "lt": "a number below", "le": "at most"}
 # More than anybody has used; what is beyond would run for days or fill the memory.
 MAX_COMPONENTS = 1_000
+MIN_VALIDATION = 1e-6  # share of the events: one of a million
 MAX_ENSEMBLE = 1_000
 MAX_EPOCHS = 1_000_000
 MAX_REPLICAS = 10_000
@@ -64,7 +65,7 @@ class FitOptions(BaseModel):
     )
     validation: float | None = Field(
         default=None,
-        gt=0,
+        ge=MIN_VALIDATION,
         lt=1,
         description="Share of the events held out; by default a tenth, or one part per network "
         "of an ensemble.",

@@ -102,5 +102,6 @@ class Simulating:
     def toys(self, weight: float, squares: float) -> VirtualToys | None:
         """Pseudo-experiments of events with these sums of weights and of their squares."""
         model = cast("Model", self)
-        there = model.simulated is not None and weight > 0
+        # With systematics, pseudo-experiments would need those of the variations too.
+        there = model.simulated is not None and weight > 0 and model.measurement is None
         return VirtualToys(model, weight, squares) if there else None

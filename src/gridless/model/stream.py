@@ -91,7 +91,7 @@ def read_likelihood(
     if query.selection is None:
         return likelihood
     offered = sum(rows for _, _, rows in results)
-    return Likelihood([replace(channel, offered=offered) for channel in likelihood.channels])
+    return likelihood.with_offered(offered)
 
 
 def read_samples(

@@ -14,6 +14,7 @@ from gridless.report.typeset import (
     budget_html,
     data_address,
     interval_html,
+    prose,
     symbol_html,
     value_html,
 )
@@ -43,9 +44,9 @@ class Check:
     asks to be `careful`, or is `bad`; and what to do about it."""
 
     name: str
-    text: str
+    text: Any
     verdict: str
-    cure: str = ""
+    cure: Any = ""
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def warned(subject: Subject) -> list[Check]:
     for one in found:
         rule = rule_of(one.name)
         verdict = BAD if rule.serious else CAREFUL
-        checks.append(Check(one.name, _sentence(one.text), verdict, rule.cure))
+        checks.append(Check(one.name, _sentence(one.text), verdict, prose(rule.cure)))
     return checks
 
 
@@ -161,6 +162,6 @@ def make_card(subject: Subject) -> Card:
     )
 
 
-def _sentence(text: str) -> str:
-    """A text with a capital at its beginning and a full stop at its end."""
-    return f"{text[0].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
+def _sentence(text: str) -> Any:
+    """A text with a full stop at its end, and names in backticks set as code."""
+    return prose(text if text.endswith(".") else f"{text}.")

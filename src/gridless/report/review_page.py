@@ -13,7 +13,7 @@ from gridless.files.write import write_whole
 from gridless.report.card import BAD, CAREFUL, GOOD, Card, Check
 from gridless.report.data_figures import draw_budget, draw_data
 from gridless.report.page import Section, render_report
-from gridless.report.style import BLACK, BLUE, GREY, RED, SKY, new_figure, style
+from gridless.report.style import BLACK, BLUE, GREY, RED, SKY, new_figure, style, symbol
 from gridless.report.typeset import data_address
 from gridless.validation.review.answer import OPEN, Answer
 from gridless.validation.review.run import Review
@@ -23,6 +23,21 @@ if TYPE_CHECKING:
 
 SIZE = (5.2, 3.4)  # inches
 ROW = 0.28  # inches of a row of points
+# How the page calls the questions.
+TITLES = {
+    "bias": "Bias",
+    "coverage": "Coverage",
+    "bounds": "Bounds and few events",
+    "simulation": "Statistics of the simulation",
+    "data": "Data against simulation",
+    "templates": "Templates against each other",
+    "probabilities": "Probabilities of single events",
+    "stability": "Stability",
+    "groups": "Groups of the data",
+    "expected": "Expected error",
+    "binned": "A check without the network",
+    "reproducible": "Reproduction and combination",
+}
 SENTENCES = {
     GOOD: "Nothing was found that speaks against it.",
     CAREFUL: "It stands, with remarks: see below.",
@@ -60,12 +75,12 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
     model = review.subject.model
     checks = [
         Check(
-            answer.question,
+            TITLES[name],
             _sentence(answer.text),
             CAREFUL if answer.verdict == OPEN else answer.verdict,
             "" if answer.verdict == GOOD else answer.cure,
         )
-        for answer in review.answers.values()
+        for name, answer in review.answers.items()
     ]
     content = strict_json.dumps(review.to_dict(), indent=1)
     card = Card([], "", "", review.verdict, SENTENCES[review.verdict], checks,
@@ -73,8 +88,8 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
     sections = {}
     for number, (name, answer) in enumerate(review.answers.items(), start=1):
         sections[name] = Section(
-            f"{number}. {answer.question}",
-            lead=_sentence(answer.text) + _cure(answer),
+            f"{number}. {TITLES[name]}",
+            lead=f"{answer.question} " + _sentence(answer.text) + _cure(answer),
             figure=_figure(name, answer, review),
             show=answer.question,
             numbers=answer.numbers,
@@ -115,6 +130,10 @@ def _figure(name: str, answer: Answer, review: Review) -> Figure | None:
         return draw(answer.numbers, review)
 
 
+def _symbol(name: str, review: Review) -> str:
+    return symbol(name, review.subject.model.query.labels)
+
+
 def _points(
     rows: list[tuple[str, float, float]], across: str, band: tuple[float, float] | None = None
 ) -> Figure:
@@ -144,7 +163,7 @@ def _bias(numbers: dict[str, Any], review: Review) -> Figure:
     for p, name in enumerate(names):
         pulls = np.array([np.nan if v is None else v for v in numbers["pulls"][p]], float)
         axes.plot(true[:, p], pulls, "os^"[p], color=(BLACK, BLUE, RED)[p], label=name)
-    axes.set_xlabel(", ".join(names))
+    axes.set_xlabel(", ".join(_symbol(name, review) for name in names))
     axes.set_ylabel("pull without the template")
     if len(names) > 1:
         axes.legend()
@@ -166,7 +185,7 @@ def _coverage(numbers: dict[str, Any], _review: Review) -> Figure:
     return figure
 
 
-def _bounds(numbers: dict[str, Any], _review: Review) -> Figure:
+def _bounds(numbers: dict[str, Any], review: Review) -> Figure:
     rows = [
         (f"{name} {one['level']:.0%} {label}", 0.5 * (low + high), 0.5 * (high - low))
         for name, levels in numbers.items()
@@ -176,7 +195,7 @@ def _bounds(numbers: dict[str, Any], _review: Review) -> Figure:
             ("Feldman-Cousins", one["feldman_cousins"]),
         )
     ]
-    return _points(rows, ", ".join(numbers))
+    return _points(rows, ", ".join(_symbol(name, review) for name in numbers))
 
 
 def _simulation(numbers: dict[str, Any], _review: Review) -> Figure:
@@ -237,7 +256,7 @@ def _groups(numbers: dict[str, Any], review: Review) -> Figure:
         (group, found[name]["value"], found[name]["stat"] or 0.0)
         for group, found in numbers["groups"].items()
     ]
-    return _points(rows, name, (one.value, one.stat))
+    return _points(rows, _symbol(name, review), (one.value, one.stat))
 
 
 def _binned(numbers: dict[str, Any], _review: Review) -> Figure:

@@ -17,6 +17,7 @@ from gridless.model.model import Model
 from gridless.report.card import make_card
 from gridless.report.data_figures import compare, draw_budget, draw_data
 from gridless.report.figures import draw_closure, draw_contours, draw_likelihood
+from gridless.report.measurement_sections import nuisance_section
 from gridless.report.model_figures import draw_distributions, draw_history, draw_prior
 from gridless.report.page import Section, render_report
 from gridless.report.typeset import (
@@ -161,6 +162,11 @@ def budget(subject: Subject) -> Section | None:
     )
 
 
+def nuisances(subject: Subject) -> Section | None:
+    """Pulls, impacts and correlations of systematics and backgrounds."""
+    return nuisance_section(subject.estimate, subject.experiment)
+
+
 def closure(subject: Subject) -> Section | None:
     """True and estimated values of the samples, and their pulls."""
     table = subject.closure
@@ -278,6 +284,7 @@ SECTIONS: dict[str, Callable[[Subject], Section | None]] = {
     "data": data,
     "measurement": measurement,
     "budget": budget,
+    "nuisances": nuisances,
     "closure": closure,
     "grid": grid,
     "inputs": inputs,

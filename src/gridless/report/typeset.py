@@ -4,6 +4,7 @@ import base64
 import csv
 import io
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -83,6 +84,11 @@ class Table:
 def plain(cell: Any) -> Any:
     """A cell without marks of HTML; numbers as they are."""
     return cell.striptags() if isinstance(cell, Markup) else cell
+
+
+def prose(text: str) -> Markup:
+    """A text in HTML, with what stands in backticks set as code."""
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text)))
 
 
 def data_address(text: str, kind: str) -> str:

@@ -72,6 +72,10 @@ class Audit:
         known = ", ".join(finding.demand for finding in self.findings)
         raise InputError(f"demand: there is no {demand!r} in this audit; there are {known}")
 
+    def joined(self, other: "Audit") -> "Audit":
+        """The findings of both."""
+        return Audit(f"{self.title}; {other.title}", (*self.findings, *other.findings))
+
     def value_of(self, demand: str) -> float | None:
         """The number behind a demand, if the audit asked for it: those of old models did not."""
         found = [finding.value for finding in self.findings if finding.demand == demand]

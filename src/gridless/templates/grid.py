@@ -102,6 +102,13 @@ class Grid:
             raise InputError(f"theta: {theta!r:.80}; give {', '.join(self.parameters)}")
         return np.asarray((values - self.bounds[:, 0]) / self.range)
 
+    def unit_point(self, theta: ArrayLike) -> Array:
+        """One point in units of the range; what is no number for each parameter is refused."""
+        values = as_numbers(theta, "theta")
+        if values.shape != (len(self.parameters),):
+            raise InputError(f"theta: {theta!r:.80}; give one number each: {self.describe()}")
+        return self.to_unit(values)
+
     def from_unit(self, t: ArrayLike) -> Array:
         """theta = low + t (high - low)."""
         return np.asarray(self.bounds[:, 0] + np.asarray(t, float) * self.range)

@@ -131,6 +131,8 @@ def binned_check(model: Model, x: Any, weights: Any = None) -> BinnedCheck:
     """
     if model.calibration is None or model.simulated is None:
         raise InputError("binned_check: needs a calibrated model that keeps events; fit it anew")
+    if model.measurement is not None:
+        raise InputError("binned_check: of models without systematics and backgrounds; fit one")
     table, given = model.events(x, weights)
     w = np.ones(len(table)) if given is None else given
     best = model.likelihood_of(table, given).unit_best

@@ -17,6 +17,7 @@ from gridless.likelihood.restrict import restricted
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import Array
+from gridless.validation.nuisances import nuisance_notes, nuisances_of
 from gridless.validation.samples import Samples, known_samples
 
 Flags = NDArray[np.bool_]
@@ -239,7 +240,7 @@ class Closure(ByName[ParameterClosure]):
             `parameters`, `true`, `estimates`, `pull` (None for a sample that does not count; one
             number per sample, or a list of one per parameter), `slope` and `intercept` of each
             parameter, `chi2`, `dof`, `level`, `intervals` (None without a level), `at_bound` (the
-            true theta of samples left out).
+            true theta of samples left out), and `nuisances` of each sample where the model has any.
         """
         pulls = np.stack([one.pull for one in self.by_name.values()], axis=1)
         rows = [[None if np.isnan(p) else p for p in row] for row in pulls.tolist()]
@@ -256,7 +257,7 @@ class Closure(ByName[ParameterClosure]):
             "level": self.level,
             "intervals": None if self.level is None else self.intervals.tolist(),
             "at_bound": self.at_bound.tolist(),
-        }
+        } | ({"nuisances": found} if (found := nuisances_of(self.estimates)) else {})
 
     def __str__(self) -> str:
         tables = [str(self[name]) for name in self]
@@ -295,6 +296,7 @@ class Closure(ByName[ParameterClosure]):
             lines.append(
                 f"{inside.sum()} of {inside.size} intervals at {self.level:.0%} contain the truth"
             )
+        lines += nuisance_notes(self.estimates)
         left_out = len(self.at_bound)
         if left_out:
             values = ", ".join(_label(truth) for truth in self.at_bound)
@@ -314,6 +316,7 @@ def closure(
     constrain: Mapping[str, tuple[float, float]] | None = None,
     fix: Mapping[str, float] | None = None,
     level: float | None = None,
+    signal: bool = False,
 ) -> Closure:
     """Estimate theta of each sample and compare it with the truth.
 
@@ -336,6 +339,9 @@ def closure(
     level : float, optional
         Confidence level of the intervals, if not 68 percent; the last line says how many of them
         contain the truth. Pulls do not depend on it.
+    signal : bool
+        The samples are of the simulated process alone: the shares of all backgrounds of the model
+        are held at 0.
 
     Returns
     -------
@@ -355,6 +361,8 @@ def closure(
     if level is not None:
         check_level(level)
     known = known_samples(model, samples)
+    if signal and model.measurement is not None:
+        fix = model.measurement.without_backgrounds() | dict(fix or {})
     tasks = [(model, sample.x, sample.weights, constrain, fix, level) for sample in known]
     results = run(_estimate, tasks, executor, "closure")
     estimates = tuple(estimate for estimate, _ in results)

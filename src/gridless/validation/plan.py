@@ -64,7 +64,7 @@ class Plan:
         The relative statistical uncertainty of all these errors.
     weak : bool
         Whether the simulation at hand tells so little of theta that a network learns a part of it
-        only: errors with more simulation are then upper limits.
+        only: errors with more simulation may then be off by a factor of two or three.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class Plan:
             lines.append(f"  {number:>16}   {stat:.3g}   {sim:.3g}   {total:.3g}{mark}")
         lines.append(f"  each known to {self.uncertainty:.0%}")
         if self.weak:
-            lines.append("  upper limits: so few events teach a network only a part")
+            lines.append("  rough: so few events say little of theta; take a larger pilot")
         lines.append(f"  total within a tenth of stat from {self.enough:,.0f} simulated events on")
         lines.append(f"best shares of the next {self.next_events:,.0f} events:")
         lines += [

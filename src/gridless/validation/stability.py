@@ -145,6 +145,8 @@ def stability(
     """
     if model.calibration is None:
         raise InputError("stability: the model was fitted with calibrate=False; fit it anew")
+    if model.measurement is not None:
+        raise InputError("stability: of models without systematics and backgrounds; fit one")
     if templates.x.shape[1] != len(model.observables):
         raise InputError("stability: templates of other observables; give those of the model")
     table, given = model.events(x, weights)

@@ -94,6 +94,18 @@ class Subject:
         return self.likelihood.maximum()
 
     @property
+    def place(self) -> Array:
+        """The estimate of the parameters of interest, between the bounds."""
+        grid = self.model.grid
+        values = np.array([self.estimate[name].value for name in grid.parameters])
+        return np.asarray(values.clip(grid.bounds[:, 0], grid.bounds[:, 1]))
+
+    @property
+    def plain(self) -> bool:
+        """Whether there are neither systematics nor backgrounds."""
+        return self.model.measurement is None
+
+    @property
     def number(self) -> float:
         """Events that are observed, in effective numbers."""
         if self.x is None:

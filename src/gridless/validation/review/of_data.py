@@ -26,6 +26,7 @@ LEVELS = (0.683, 0.954)
 QUARTERS = 4  # groups of observed events in their order, if no others are given
 BELT_POINTS = 41
 NO_DATA = "give the observed events"
+NOT_PLAIN = "ask a model without systematics and backgrounds, which keeps its events"
 
 
 def coverage(subject: Subject) -> Answer:
@@ -34,7 +35,7 @@ def coverage(subject: Subject) -> Answer:
     likelihood = subject.likelihood
     channel = likelihood.channels[0]
     if channel.toys is None or likelihood.constraints:
-        return Answer(question, "the model keeps no simulated events", OPEN, "fit the model anew")
+        return Answer(question, "there is no simulation to draw from", OPEN, NOT_PLAIN)
     best, estimate = likelihood.unit_best, subject.estimate
     vectors = channel.toys.draw(best, subject.toys, (7, 0), False)
     numbers: dict[str, Any] = {"parameters": {}, "toys": subject.toys}
@@ -57,7 +58,10 @@ def coverage(subject: Subject) -> Answer:
         }  # fmt: skip
         texts.append(f"{name} {shares[0]:.1%} and {shares[1]:.1%}")
     error = 0.5 / np.sqrt(subject.toys)
-    text = f"{'; '.join(texts)} of {subject.toys:,} pseudo-experiments, for 68.3% and 95.4%"
+    text = (
+        f"of {subject.toys:,} pseudo-experiments 68.3% and 95.4% intervals contain the truth in: "
+    )
+    text += "; ".join(texts)
     verdict = by_size(worst, 0.03 + 2 * error, 0.08 + 2 * error)
     return Answer(question, text, verdict, "quote intervals by --method feldman-cousins", numbers)
 
@@ -83,7 +87,7 @@ def bounds(subject: Subject) -> Answer:
             low, high = rows[1]["feldman_cousins"]
             texts.append(f"{name} in {low:.5g} to {high:.5g} at {LEVELS[1]:.1%}")
     except InputError as error:
-        return Answer(question, str(error), OPEN, "fit the model anew")
+        return Answer(question, str(error), OPEN, NOT_PLAIN)
     text = (
         f"by construction {'; '.join(texts)}; ends differ from those of Wilks by at most "
         f"{worst:.0%} of the interval"
@@ -99,7 +103,12 @@ def data(subject: Subject) -> Answer:
     if subject.x is None:
         return Answer(question, "no observed events", OPEN, NO_DATA)
     model, estimate = subject.model, subject.estimate
-    simulated = model.at(np.clip(estimate.values, *model.grid.bounds.T))
+    whole = estimate.p_value
+    if not subject.plain:
+        p = 1.0 if whole is None else whole
+        text = f"in cells of all observables together p-value {p:.2g}"
+        return Answer(question, text, by_p_value(p), "look at the report", {"p_value": whole})
+    simulated = model.at(subject.place)
     w = np.ones(len(subject.x)) if subject.weights is None else subject.weights
     each = {
         name: weighted_p_value(
@@ -109,7 +118,6 @@ def data(subject: Subject) -> Answer:
     }
     name = min(each, key=lambda one: each[one])
     single = min(1.0, each[name] * len(each))
-    whole = estimate.p_value
     text = f"smallest p-value {single:.2g} ({name}, corrected for {len(each)} observables)"
     if whole is not None:
         text += f", in cells of all together {whole:.2g}"
@@ -138,20 +146,19 @@ def expected(subject: Subject) -> Answer:
     """The error that was to be expected."""
     question = "Is the error what was expected before the data?"
     model, estimate = subject.model, subject.estimate
-    place = np.clip(estimate.values, *model.grid.bounds.T)
-    before = model.expected(place, subject.number).maximum()
+    before = model.expected(subject.place, subject.number).maximum()
     numbers = {
         name: {"expected": before[name].error, "observed": estimate[name].error,
                "budget": dict(before[name].budget)}
-        for name in estimate.parameters
+        for name in model.grid.parameters
     }  # fmt: skip
     if subject.x is None:
         text = "; ".join(f"{name} +- {one['expected']:.3g}" for name, one in numbers.items())
         return Answer(
             question, f"expected of {subject.events:,.0f} events: {text}", GOOD, "", numbers
         )
-    ratio = estimate.errors / before.errors
-    worst = float(ratio[np.argmax(np.abs(np.log(ratio)))])
+    ratios = [estimate[name].error / before[name].error for name in numbers]
+    worst = max(ratios, key=lambda ratio: abs(np.log(ratio)))
     text = f"observed over expected error {worst:.3f}"
     verdict = by_size(abs(np.log(worst)), 0.1, 0.4)
     return Answer(
@@ -164,6 +171,8 @@ def binned(subject: Subject) -> Answer:
     question = "Does a check that does not trust the network agree?"
     if subject.x is None:
         return Answer(question, "no observed events", OPEN, NO_DATA)
+    if not subject.plain:
+        return Answer(question, "the model has systematics or backgrounds", OPEN, NOT_PLAIN)
     try:
         found = binned_check(subject.model, subject.sample)
     except InputError as error:
@@ -178,6 +187,8 @@ def stable(subject: Subject) -> Answer:
     question = "Is it stable against seed, size, observables and halves of the simulation?"
     if subject.x is None:
         return Answer(question, "no observed events", OPEN, NO_DATA)
+    if not subject.plain:
+        return Answer(question, "the model has systematics or backgrounds", OPEN, NOT_PLAIN)
     if subject.templates is None:
         return Answer(question, "the templates were not given", OPEN, "give --templates")
     found = stability(subject.model, subject.templates, subject.sample)

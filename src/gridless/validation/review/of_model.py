@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from gridless.errors import InputError
-from gridless.likelihood.estimate import STAT
+from gridless.likelihood.estimate import MODEL, STAT
 from gridless.validation.leave_one_out import leave_one_out
 from gridless.validation.plan import plan
 from gridless.validation.review.answer import (
@@ -34,8 +34,9 @@ def bias(subject: Subject) -> Answer:
         return Answer(question, str(error), OPEN, cure)
     p = float(chdtrc(found.dof, found.chi2)) if found.dof else 1.0
     estimate = subject.estimate
-    stat = np.array([one.budget[STAT] for one in estimate.results])
-    open_part = np.array([one.budget.get("model", 0.0) for one in estimate.results])
+    budgets = [estimate[name].budget for name in model.grid.parameters]
+    stat = np.array([budget[STAT] for budget in budgets])
+    open_part = np.array([budget.get(MODEL, 0.0) for budget in budgets])
     check = model.check
     text = (
         f"every inner template by the others: chi2/dof = {found.chi2:.1f}/{found.dof}, p-value "
@@ -61,7 +62,7 @@ def simulation(subject: Subject) -> Answer:
         made = plan(
             subject.model,
             max(1.0, subject.number),
-            theta=np.clip(subject.estimate.values, *subject.model.grid.bounds.T),
+            theta=subject.place,
         )
     except InputError as error:
         return Answer(question, str(error), OPEN, "fit the model anew")

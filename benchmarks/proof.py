@@ -1,0 +1,248 @@
+"""What the checks of a result are worth, on problems whose density is known.
+
+python -m benchmarks.proof virtual expected coverage leave binned plan shares faults
+
+Each part prints lines; the figures in docs/howto/review.md are from it.
+"""
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from scipy.stats import chi2, kstest
+
+import gridless as gl
+from benchmarks.zoo import PROBLEMS, Problem
+from gridless import examples
+from gridless.likelihood.belt import Settings, _rises
+from gridless.validation.template_checks import weighted_p_value
+
+SEED = 7
+LEVELS = (0.683, 0.954)
+QUICK = ("one", "two", "hard_to_tell", "width", "angle_count")
+BY_NAME = {problem.name: problem for problem in PROBLEMS}
+
+
+@cache
+def model_of(name: str) -> gl.Model:
+    """The model of a problem with the defaults."""
+    return gl.fit(BY_NAME[name].templates(SEED), seed=SEED)
+
+
+def inside(model: gl.Model, count: int) -> np.ndarray:
+    """Values of theta between the templates."""
+    low, high = model.grid.values.min(), model.grid.values.max()
+    return np.linspace(low, high, count + 2)[1:-1] + 1e-3
+
+
+def virtual(problem: Problem) -> str:
+    """Virtual templates at ten values between templates against exact simulation."""
+    model = model_of(problem.name)
+    found, sizes = [], []
+    for i, theta in enumerate(inside(model, 10)):
+        at = model.at(theta)
+        sizes.append(at.effective_size)
+        fresh = problem.example.sample(theta, 50_000, seed=1_000 + i)
+        weights = np.full(len(fresh), 1 / len(fresh))
+        for j in range(fresh.shape[1]):
+            found.append(weighted_p_value((fresh[:, j], weights), (at.x[:, j], at.weights)))
+    uniform = kstest(found, "uniform").pvalue
+    low = np.mean(np.array(found) < 0.05)
+    return (
+        f"{len(found)} p-values, least {min(found):.2g}, below 0.05 {low:.0%}, "
+        f"uniform with p = {uniform:.2f}; effective size {min(sizes):,.0f} to {max(sizes):,.0f}"
+    )
+
+
+def expected(problem: Problem) -> str:
+    """Expected error and budget against the mean of 500 pseudo-experiments."""
+    model, truth = model_of(problem.name), problem.truths[len(problem.truths) // 2]
+    events = min(problem.observed, 2_000)
+    before = model.expected(truth, events).maximum()
+    pool = problem.example.sample(truth, 500 * events, seed=11)
+    found = [model.likelihood(part).maximum() for part in np.split(pool, 500)]
+    found = [one for one in found if one.valid]
+    ratio = before.error / np.mean([one.error for one in found])
+    budget = before.simulation / np.mean([one.simulation for one in found])
+    return f"error {ratio:.3f} of the mean, simulation {budget:.3f} ({len(found)} of 500 inside)"
+
+
+def coverage(problem: Problem) -> str:
+    """Feldman-Cousins and Wilks at a bound, half an error from it, and far away; with other
+    simulation every time, whose fluctuations belong to the total."""
+    example, models, each = problem.example, 12, {20: 150, 10_000: 50}
+    found: dict[tuple[int, str], list[tuple[bool, ...]]] = {}
+    for seed in range(models):
+        model = gl.fit(problem.templates(100 + seed), seed=seed)
+        for events, toys in each.items():
+            error = model.expected(0.5, events).maximum().error
+            for place, theta in (("bound", 0.0), ("half", min(0.5, 0.5 * error)), ("far", 0.5)):
+                rises = rises_at(model.expected(theta, events), theta)
+                pool = example.sample(theta, events * toys, seed=1_000 + seed)
+                for part in np.split(pool, toys):
+                    likelihood = model.likelihood(part)
+                    rise = likelihood.scan([theta])[0]
+                    inside = [rise <= np.quantile(rises, level) for level in LEVELS]
+                    for level in LEVELS:
+                        low, high = likelihood.interval(level)
+                        inside.append(low <= theta <= high)
+                    found.setdefault((events, place), []).append(tuple(inside))
+    lines = []
+    for (events, place), rows in found.items():
+        fc68, fc95, w68, w95 = np.mean(rows, axis=0)
+        lines.append(
+            f"\n    {events} events, {place}: {fc68:.3f}, {fc95:.3f} (Wilks {w68:.3f}, {w95:.3f}; "
+            f"{len(rows)} experiments)"
+        )
+    return "".join(lines)
+
+
+def rises_at(likelihood: gl.Likelihood, theta: float) -> np.ndarray:
+    """Rises of 10,000 pseudo-experiments at one value."""
+    t = likelihood.grid.to_unit([theta])
+    widths = np.array([0.02])
+    settings = Settings(toys=10_000, points=3)
+    return np.asarray(_rises(likelihood, 0, settings, t[None], 0, (t, widths))[0][0])
+
+
+def leave(problem: Problem) -> str:
+    """Leave one template out."""
+    began = time.process_time()
+    found = gl.leave_one_out(model_of(problem.name))
+    p = chi2.sf(found.chi2, max(1, found.dof))
+    used = time.process_time() - began
+    return f"chi2/dof {found.chi2:.1f}/{found.dof}, p {p:.2g}, {used:.2f} s of CPU"
+
+
+def binned(problem: Problem) -> str:
+    """The binned check with a trained network, and with one of a single epoch."""
+    texts = []
+    for name, options in (("trained", {}), ("one epoch", {"epochs": 1, "hidden": 4})):
+        model = gl.fit(problem.templates(SEED), seed=SEED, **options)
+        own, differences, ratios = [], [], []
+        for i, truth in enumerate(problem.truths):
+            for seed in range(3):
+                x = problem.example.sample(truth, problem.observed, seed=100 + 10 * i + seed)
+                fit = gl.binned_check(model, x).fits[1]
+                own.append((fit.value[0] - truth) / fit.error[0])
+                differences.append(fit.pull[0])
+                ratios.append(fit.error[0] / model.likelihood(x).maximum().error)
+        rms = np.sqrt(np.mean(np.square(differences)))
+        texts.append(
+            f"{name}: pull {np.mean(own):+.2f} +- {np.std(own):.2f}, difference rms {rms:.2f}, "
+            f"error {np.mean(ratios):.2f}"
+        )
+    return "; ".join(texts)
+
+
+def plan(problem: Problem) -> str:
+    """The error of the full simulation, foretold from a tenth of it."""
+    events = np.asarray(problem.events) // 10
+    tenth = replace(problem, events=int(events) if events.ndim == 0 else tuple(events.tolist()))
+    pilot = gl.plan(gl.fit(tenth.templates(SEED + 1), seed=SEED), problem.observed)
+    full = gl.plan(model_of(problem.name), problem.observed)
+    foretold = pilot.errors[pilot.factors == 10.0][0, 2]
+    found = full.errors[full.factors == 1.0][0, 2]
+    weak = ", weak: rough" if pilot.weak else ""
+    return f"foretold {foretold:.4g}, found {found:.4g}, ratio {foretold / found:.3f}{weak}"
+
+
+def shares(_problem: Problem) -> str:
+    """Simulating by the plan's shares against equal ones, measured by doing both."""
+    example, truth, observed, at = (
+        examples.OneObservable(0.3),
+        0.15,
+        20_000,
+        (0.05, 0.35, 0.65, 0.95),
+    )
+    pilot = gl.fit(example.templates(2_000, SEED, at=at), seed=SEED)
+    made = gl.plan(pilot, observed, simulated=80_000, theta=truth)
+    spread = {}
+    for name, numbers in (
+        ("plan", [2_000 + round(80_000 * share) for share in made.shares]),
+        ("equal", [22_000] * 4),
+    ):
+        values = []
+        x = example.sample(truth, 10 * observed, seed=3)
+        for seed in range(12):
+            model = gl.fit(example.templates(numbers, 100 + seed, at=at), hidden=4, seed=SEED)
+            values.append(model.likelihood(x).maximum().value)
+        spread[name] = np.std(values, ddof=1)
+    ratio = spread["plan"] / spread["equal"]
+    return (
+        f"shares {np.round(made.shares, 2)}, foretold "
+        f"{made.shared_error / made.equal_error:.2f} of the total; "
+        f"measured spread from simulation {ratio:.2f} +- {ratio / np.sqrt(22):.2f}"
+    )
+
+
+def faults(problem: Problem) -> str:
+    """Faults, and the questions of the review that tell them."""
+    example = problem.example
+    right = problem.templates(SEED)
+    theta, x, grid = right.theta[:, 0], right.x, right.grid.values[:, 0]
+    number = right.template
+    data = example.sample(0.4, 10_000, seed=3)
+    random = np.random.default_rng(1)
+
+    def fitted(x: np.ndarray, theta: np.ndarray, weights: np.ndarray | None = None) -> gl.Model:
+        names = right.observables
+        return gl.fit(gl.Templates(x, theta, (0, 1), weights, observables=names), seed=SEED)
+
+    swapped = theta.copy()
+    swapped[number == 3], swapped[number == 6] = grid[6], grid[3]
+    mixed, own = x.copy(), np.flatnonzero(number == 4)
+    some = own[: len(own) // 5]
+    mixed[some] = example.sample(grid[8], len(some), seed=9)
+    weights = np.ones(len(x))
+    weights[number == 5] = np.where(x[number == 5, 0] > np.median(x[number == 5, 0]), 1.3, 1.0)
+    strange = data.copy()
+    strange[:500] = strange[random.integers(0, len(data), 500)] * 0.3 + 1.5
+    shifted = data.copy()
+    shifted[:, -1] += 0.2 * data[:, -1].std()
+    model = model_of(problem.name)
+    cases = {
+        "none": (model, data),
+        "contamination 5%": (model, strange),
+        "templates swapped": (fitted(x, swapped), data),
+        "a fifth of one template": (fitted(mixed, theta), data),
+        "wrong weight": (fitted(x, theta, weights), data),
+        "shift of 0.2 widths": (model, shifted),
+    }
+    lines = []
+    for name, (one, events) in cases.items():
+        found = gl.review(one, events, toys=500)
+        told = [
+            f"{n} ({a.verdict})"
+            for n, a in found.answers.items()
+            if a.verdict in ("bad", "careful") and n not in ("reproducible", "simulation")
+        ]
+        warned = sorted({w.name for w in one.likelihood(events).maximum().warnings})
+        lines.append(f"\n    {name}: {', '.join(told) or 'nothing'}; warnings {', '.join(warned)}")
+    return "".join(lines)
+
+
+PARTS: dict[str, Callable[[Problem], str]] = {
+    one.__name__: one for one in (virtual, expected, coverage, leave, binned, plan, shares, faults)
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="+", choices=list(PARTS))
+    parser.add_argument("--problems", nargs="+", default=QUICK, choices=list(BY_NAME))
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", gl.GridlessWarning)
+    for part in arguments.parts:
+        for name in arguments.problems:
+            began = time.process_time()
+            text = PARTS[part](BY_NAME[name])
+            print(f"{part:9} {name:13} {text}  [{time.process_time() - began:.0f} s]", flush=True)
+
+
+if __name__ == "__main__":
+    main()

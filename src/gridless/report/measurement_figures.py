@@ -1,0 +1,255 @@
+"""Figures of a whole measurement: pulls, impacts, correlations. Needs the extra `figures`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridless.errors import InputError
+from gridless.measurement.estimate import MeasurementEstimate
+from gridless.report.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    SKY,
+    experiment_label,
+    few_ticks,
+    legend_above,
+    panel,
+    style,
+    symbol,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ROW = 0.27  # inches that a nuisance parameter takes in a figure
+MOST_NUMBERS = 14  # names up to which a correlation matrix has its numbers written in
+DARK = 0.6  # absolute correlation from which numbers are white
+COLOURS = (
+    "PuOr_r"  # orange for positive, purple for negative: people see both with any colour vision
+)
+
+
+def draw_pulls(
+    estimate: MeasurementEstimate,
+    *,
+    ax: Any = None,
+    labels: Mapping[str, str] | None = None,
+    experiment: str | None = None,
+) -> Figure:
+    """Each nuisance parameter after the fit, in units of the constraint that it had before.
+
+    Value 0 and error 1 mean that the observed events say nothing of it. The bands are 1 and 2
+    standard deviations of the constraint. Free parameters have no pull and are left out.
+
+    Parameters
+    ----------
+    estimate : MeasurementEstimate
+        What `likelihood.maximum()` gives for a model with systematics or backgrounds.
+    ax : matplotlib axes, optional
+        Where to draw.
+    labels : mapping from str to str, optional
+        How to call nuisance parameters: {"jes": "jet energy scale"}.
+    experiment : str, optional
+        Such as "Private work", to stand above the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import Nuisances
+    >>> example = Nuisances()
+    >>> model = example.fit(events=500, seed=1)
+    >>> estimate = model.likelihood(example.sample(0.4, 2_000, seed=2)).maximum()
+    >>> gl.draw_pulls(estimate)
+    <Figure size 520x363 with 1 Axes>
+    """
+    _check(estimate)
+    names = list(estimate.pulls)[::-1]
+    if not names:
+        raise InputError("estimate: no nuisance parameter has a constraint; there are no pulls")
+    values, errors = np.array([estimate.pulls[name] for name in names]).T
+    rows = np.arange(len(names))
+    with style(ax):
+        figure, axes = panel(ax, (5.2, 1.2 + ROW * len(names)))
+        axes.axvspan(-2, 2, color=SKY, alpha=0.18, lw=0)
+        axes.axvspan(-1, 1, color=SKY, alpha=0.35, lw=0)
+        axes.axvline(0, color=GREY, lw=1, ls=":")
+        axes.errorbar(values, rows, xerr=errors, fmt="o", ms=5, color=BLACK, capsize=2, lw=1.5)
+        reach = max(2.4, 1.1 * float(np.max(np.abs(values) + errors)))
+        axes.set(xlabel="pull", xlim=(-reach, reach))
+        _rows(axes, [symbol(name, labels) for name in names])
+        experiment_label(axes, experiment)
+        return figure
+
+
+def draw_impacts(
+    estimate: MeasurementEstimate,
+    parameter: str | None = None,
+    *,
+    most: int = 20,
+    ax: Any = None,
+    labels: Mapping[str, str] | None = None,
+    experiment: str | None = None,
+) -> Figure:
+    """How far each nuisance parameter moves a parameter of interest, the largest first (ranking).
+
+    A bar ends where the estimate goes if what the constraint is centred on moves by one standard
+    deviation up or down. The squares of the bars, with stat, simulation and model, sum to that of
+    the total error. Free parameters have no constraint: what they cost is in stat.
+
+    Parameters
+    ----------
+    estimate : MeasurementEstimate
+        What `likelihood.maximum()` gives for a model with systematics or backgrounds.
+    parameter : str, optional
+        Of interest; may be left out where there is only one.
+    most : int
+        The largest so many are drawn.
+    ax : matplotlib axes, optional
+        Where to draw.
+    labels : mapping from str to str, optional
+        How to call parameters and nuisance parameters.
+    experiment : str, optional
+        Such as "Private work", to stand above the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import Nuisances
+    >>> example = Nuisances()
+    >>> model = example.fit(events=500, seed=1)
+    >>> estimate = model.likelihood(example.sample(0.4, 2_000, seed=2)).maximum()
+    >>> gl.draw_impacts(estimate, most=5)
+    <Figure size 520x285 with 1 Axes>
+    """
+    _check(estimate)
+    if parameter is None and len(estimate.parameters) > 1:
+        first = estimate.parameters[0]
+        raise InputError(f"parameter: several; say which: draw_impacts(estimate, {first!r})")
+    name = estimate.parameters[0] if parameter is None else parameter
+    if name not in estimate.parameters:
+        raise InputError(
+            f"parameter: {name!r} is not of interest; there is {', '.join(estimate.parameters)}"
+        )
+    if most < 1:
+        raise InputError(f"most: {most}; give at least 1")
+    free = {one.name for one in estimate.nuisances if one.constraint is None}
+    found = [pair for pair in estimate.impacts[name].items() if pair[0] not in free]
+    if not found:
+        raise InputError("estimate: no nuisance parameter has a constraint; there are no impacts")
+    ranked = sorted(found, key=lambda pair: -abs(pair[1]))[:most][::-1]
+    sizes, rows = np.array([size for _, size in ranked]), np.arange(len(ranked))
+    shown = symbol(name, {name: estimate[name].label} | dict(labels or {}))
+    with style(ax):
+        figure, axes = panel(ax, (5.2, 1.5 + ROW * len(ranked)))
+        axes.barh(rows, sizes, 0.7, color=BLUE, label=r"$+1\sigma$")
+        # Hatched, so that the two are told apart without colours as well.
+        axes.barh(
+            rows, -sizes, 0.7, color="none", edgecolor=ORANGE, hatch="////", label=r"$-1\sigma$"
+        )
+        axes.axvline(0, color=GREY, lw=1)
+        reach = 1.15 * max(float(np.abs(sizes).max()), 1e-300)
+        axes.set(xlabel=f"impact on {shown}", xlim=(-reach, reach))
+        axes.xaxis.set_major_locator(few_ticks())
+        _rows(axes, [symbol(one, labels) for one, _ in ranked])
+        legend_above(axes, 2)
+        experiment_label(axes, experiment, legend_columns=2)
+        return figure
+
+
+def draw_correlations(
+    estimate: MeasurementEstimate,
+    *,
+    least: float = 0.0,
+    ax: Any = None,
+    labels: Mapping[str, str] | None = None,
+    experiment: str | None = None,
+) -> Figure:
+    """The correlations of all parameters after the fit, in percent.
+
+    Parameters
+    ----------
+    estimate : MeasurementEstimate
+        What `likelihood.maximum()` gives for a model with systematics or backgrounds.
+    least : float
+        Leave out nuisance parameters whose correlations are all smaller than this.
+    ax : matplotlib axes, optional
+        Where to draw.
+    labels : mapping from str to str, optional
+        How to call parameters and nuisance parameters.
+    experiment : str, optional
+        Such as "Private work", to stand above the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import Nuisances
+    >>> example = Nuisances()
+    >>> model = example.fit(events=500, seed=1)
+    >>> estimate = model.likelihood(example.sample(0.4, 2_000, seed=2)).maximum()
+    >>> gl.draw_correlations(estimate)
+    <Figure size 570x480 with 2 Axes>
+    """
+    _check(estimate)
+    if not 0 <= least < 1:
+        raise InputError(f"least: {least}; give a correlation between 0 and 1")
+    matrix = np.asarray(estimate.full_correlation)
+    others = np.abs(matrix - np.eye(len(matrix)))
+    kept = [
+        i
+        for i, name in enumerate(estimate.names)
+        if name in estimate.parameters or not least or others[i].max() >= least
+    ]
+    matrix, names = 100 * matrix[np.ix_(kept, kept)], [estimate.names[i] for i in kept]
+    given = {one.name: one.label for one in estimate.results if one.label} | dict(labels or {})
+    shown = [symbol(name, given) for name in names]
+    side = max(3.2, 0.36 * len(names) + 1.2)
+    with style(ax):
+        figure, axes = panel(ax, (side + 0.9, side))
+        image = axes.imshow(matrix, cmap=COLOURS, vmin=-100, vmax=100)
+        rows = np.arange(len(names))
+        axes.set_xticks(rows, shown, rotation=45, ha="right", rotation_mode="anchor")
+        axes.set_yticks(rows, shown)
+        axes.minorticks_off()
+        axes.tick_params(length=0)
+        if len(names) <= MOST_NUMBERS:
+            for (i, j), value in np.ndenumerate(matrix):
+                color = "white" if abs(value) > 100 * DARK else "black"
+                place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "x-small"}
+                axes.text(j, i, f"{round(value):d}", color=color, **place)
+        figure.colorbar(image, ax=axes, label="correlation [%]", shrink=0.85)
+        experiment_label(axes, experiment)
+        return figure
+
+
+def _rows(axes: Axes, names: list[str]) -> None:
+    """A name for each row, from below."""
+    axes.set_yticks(np.arange(len(names)), names)
+    axes.set_ylim(-0.7, len(names) - 0.3)
+    axes.minorticks_off()
+    axes.tick_params(axis="y", length=0)
+
+
+def _check(estimate: Any) -> None:
+    if not isinstance(estimate, MeasurementEstimate) or not estimate.nuisances:
+        raise InputError(
+            "estimate: has no nuisance parameters; give that of a model with systematics or "
+            "backgrounds, gl.fit(templates, systematics=[...])"
+        )

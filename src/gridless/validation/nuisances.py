@@ -1,0 +1,31 @@
+"""Nuisance parameters of samples whose parameters are known: does the fit pull them back?"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gridless.likelihood.estimate import Estimate
+from gridless.measurement.estimate import MeasurementEstimate
+
+
+def nuisances_of(estimates: Sequence[Estimate]) -> list[dict[str, dict[str, Any]]]:
+    """Of each estimate value, error, pull and impacts of every nuisance parameter, by name; empty
+    without systematics."""
+    return [
+        {one.name: one.to_dict() for one in estimate.nuisances}
+        for estimate in estimates
+        if isinstance(estimate, MeasurementEstimate)
+    ]
+
+
+def nuisance_notes(estimates: Sequence[Estimate]) -> list[str]:
+    """A line for every nuisance parameter: its values in all samples, and their errors."""
+    found = nuisances_of(estimates)
+    lines = []
+    for name in found[0] if found else ():
+        value = np.array([one[name]["value"] for one in found])
+        error = np.mean([one[name]["error"] for one in found])
+        spread = f", from {value.min():+.2f} to {value.max():+.2f}" if len(value) > 1 else ""
+        lines.append(f"{name} = {value.mean():+.2f} +- {error:.2f}{spread}")
+    return lines
