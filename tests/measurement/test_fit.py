@@ -18,7 +18,7 @@ EXACT = EXAMPLE.exact(X)
 
 @pytest.fixture(scope="module")
 def model():
-    return EXAMPLE.fit(3_000, seed=1, hidden=8, epochs=5)
+    return EXAMPLE.fit(5_000, seed=1, hidden=8, epochs=5)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_closure_and_coverage_know_the_nuisance_parameters(model):
 
 @pytest.mark.parametrize("kind", ["weights", "independent"])
 def test_other_kinds_of_variations(kind, estimate):
-    model = EXAMPLE.fit(3_000, seed=2, kind=kind, hidden=8, epochs=5)
+    model = EXAMPLE.fit(2_500, seed=2, kind=kind, hidden=8, epochs=5)
     found = model.likelihood(X).maximum()
     assert abs(found.value - EXACT.value) < 2 * EXACT.error
     assert 0.8 < found.error / EXACT.error < 2

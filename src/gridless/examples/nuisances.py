@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from gridless.model.model import Model
 
 STEP = 1e-3  # of each parameter, for slopes of the exact log density
+SHAPES = (9.0, 2.0)  # of the gamma distributions of x3 and x5 of the signal
+OTHER_SHAPES = (6.0, 2.0)  # of the background
 LONGEST_STEP = 1.0  # in any parameter, until it converges
 MOST_STEPS = 30  # of the exact fit
 SHARES = (1e-3, 0.9)  # between which the share of the background is held
@@ -75,22 +77,36 @@ class Nuisances(Example):
     def observed(self, theta: Array, alpha: Array, random: np.random.Generator) -> Array:
         """One event for each theta with the nuisance parameters at alpha."""
         signal = self.signal(self.primary(len(theta), random), theta, alpha)
-        other = self.other(self.primary(len(theta), random), alpha)
+        other = self.other(self.primary(len(theta), random, OTHER_SHAPES), alpha)
         mixed = random.random(len(theta)) < self.share + self.share_error * alpha[-1]
         return np.where(mixed[:, None], other, signal)
 
-    def primary(self, events: int, random: np.random.Generator) -> Array:
-        """Uniform numbers of which events are made: the same for every variation."""
-        return random.random((events, 6)).clip(1e-12, 1 - 1e-12)
+    def primary(
+        self, events: int, random: np.random.Generator, shapes: tuple[float, float] = SHAPES
+    ) -> Array:
+        """Standard numbers of which events are made: the same for every variation."""
+        first, second = shapes
+        return np.stack(
+            [
+                random.normal(size=events),
+                random.normal(size=events),
+                random.gamma(first, size=events),
+                random.logistic(size=events),
+                random.gamma(second, size=events),
+                random.normal(size=events),
+            ],
+            axis=1,
+        )
 
     def signal(self, u: Array, theta: Any, alpha: Array) -> Array:
-        """Signal events of uniform numbers u."""
-        location, scale, shape = self._signal(np.asarray(theta, float), alpha)
-        return self._events(u, location, scale, shape)
+        """Signal events of standard numbers u."""
+        location, scale, _ = self._signal(np.asarray(theta, float), alpha)
+        return self._events(u, location, scale)
 
     def other(self, u: Array, alpha: Array) -> Array:
-        """Background events of uniform numbers u."""
-        return self._events(u, *self._other(alpha))
+        """Background events of standard numbers u."""
+        location, scale, _ = self._other(alpha)
+        return self._events(u, location, scale)
 
     def log_density(self, x: Array, theta: Any) -> Array:
         return self.log_profile(x, np.concatenate([[theta], np.zeros(len(self.nuisances))]))
@@ -152,7 +168,7 @@ class Nuisances(Example):
         random = np.random.default_rng(seed)
         theta = np.repeat((np.arange(templates) + 0.5) / templates, events)
         none = np.zeros(len(self.nuisances))
-        u, v = self.primary(len(theta), random), self.primary(events, random)
+        u, v = self.primary(len(theta), random), self.primary(events, random, OTHER_SHAPES)
         x, other = self.signal(u, theta, none), self.other(v, none)
         found, of_other = [], []
         for number, name in enumerate(self.systematics):
@@ -168,7 +184,10 @@ class Nuisances(Example):
                     others.append(self._ratio(other, self._other(alpha), self._other(none)))
                     continue
                 if kind == "independent":
-                    u, v = self.primary(len(theta), random), self.primary(events, random)
+                    u, v = (
+                        self.primary(len(theta), random),
+                        self.primary(events, random, OTHER_SHAPES),
+                    )
                 sides.append((self.signal(u, theta, alpha), theta))
                 others.append((self.other(v, alpha), None))
             found.append(Systematic(name, sides[0], sides[1]))
@@ -206,19 +225,20 @@ class Nuisances(Example):
             k1 * (1 + 0.15 * jer), k2 * 0.5, k3, (1 + 0.01 * lepton) * 0.6, 1 + 0.05 * isr,
             1 + 0.1 * tail,
         ]  # fmt: skip
-        return location, scale, [0.0, 0.0, 9.0, 0.0, 2.0, 0.0]
+        return location, scale, [0.0, 0.0, SHAPES[0], 0.0, SHAPES[1], 0.0]
 
     def _other(self, a: Array) -> tuple[list[Any], list[Any], list[float]]:
         """The same of the background, which only the first systematic moves."""
         k = 1 + 0.02 * a[0]
         location = [k * 5.5, k * 4.0, 0.0, 3.0, 0.0, 0.0]
-        return location, [k * 2.0, k * 1.2, 1.2, 1.0, 1.5, 1.5], [0.0, 0.0, 6.0, 0.0, 2.0, 0.0]
+        return (
+            location,
+            [k * 2.0, k * 1.2, 1.2, 1.0, 1.5, 1.5],
+            [0.0, 0.0, OTHER_SHAPES[0], 0.0, OTHER_SHAPES[1], 0.0],
+        )
 
-    def _events(self, u: Array, location: list[Any], scale: list[Any], shape: list[float]) -> Array:
-        columns = []
-        for j, kind in enumerate((norm, norm, gamma, logistic, gamma, norm)):
-            base = kind.ppf(u[:, j], shape[j]) if kind is gamma else kind.ppf(u[:, j])
-            columns.append(location[j] + scale[j] * base)
+    def _events(self, u: Array, location: list[Any], scale: list[Any]) -> Array:
+        columns = [location[j] + scale[j] * u[:, j] for j in range(len(self.observables))]
         return np.stack(columns, axis=1)
 
     def _log_pdf(

@@ -28,7 +28,7 @@ class CurveTerm:
         self.axes = axes
         self.curve = Curve(len(axes), ((axes, channel.total),))
 
-    def slopes(self, p: Array) -> tuple[float, Array, Array]:
+    def slopes(self, p: Array, observed: bool = True) -> tuple[float, Array, Array]:  # noqa: ARG002
         """Minus the log likelihood, its gradient and second derivatives."""
         t, scale = self._own(p), self.channel.grid.range
         gradient, hessian = np.zeros(self.size), np.zeros((self.size, self.size))

@@ -107,41 +107,38 @@ def _nuisance(
 
 
 def _agreement(likelihood: "MeasurementLikelihood") -> tuple[dict[str, float], float, int]:
-    """The p-value of every channel, and chi2 with degrees of freedom of all."""
-    best = likelihood.joint.best
-    terms, curves = likelihood.joint.terms
-    each: dict[str, float] = {}
-    chi2, dof = 0.0, 0
+    """The p-value of every channel, fitted alone, and chi2 with degrees of freedom of all."""
+    chi2, dof, of_curves = _chi2(likelihood)
     labels = _labels(likelihood.channels)
-    free = len(likelihood.interest)
-    for term, label in zip(terms, labels, strict=False):
-        own = term.chi2(best)
-        unconstrained = sum(
-            one.constraint is None and one.name not in likelihood.held
-            for one in term.known.nuisances
-        )
-        pulls = sum(
-            ((best[place] - centre) / error) ** 2
-            for place, centre, error in likelihood.joint.gaussians
-            if place in term.places
-        )
-        count = sum(name in likelihood.interest for name in term.known.names)
-        each[label] = p_value(own + pulls, term.components - count - unconstrained)
-        chi2 += own
-        dof += term.components
-    for curve, label in zip(curves, labels[len(terms) :], strict=True):
-        found = curve.chi2(best)
-        if found is not None:
+    if len(labels) == 1:
+        return {labels[0]: p_value(chi2, dof)}, chi2, dof
+    each: dict[str, float] = {}
+    for number, label in enumerate(labels):
+        if number < len(likelihood.parts):
+            each[label] = p_value(*_chi2(likelihood.channel_alone(number))[:2])
+        elif (found := of_curves[number - len(likelihood.parts)]) is not None:
             each[label] = p_value(*found)
+    return each, chi2, dof
+
+
+def _chi2(
+    likelihood: "MeasurementLikelihood",
+) -> tuple[float, int, list[tuple[float, int] | None]]:
+    """chi2 and degrees of freedom, and those of every channel without systematics.
+
+    Every number of a summary and every constraint counts one, every parameter takes one away.
+    """
+    joint = likelihood.joint
+    best, (terms, curves) = joint.best, joint.terms
+    chi2 = sum(term.chi2(best) for term in terms)
+    chi2 += sum(((best[place] - centre) / error) ** 2 for place, centre, error in joint.gaussians)
+    dof = sum(term.components for term in terms) + len(joint.gaussians) - int(joint.free.sum())
+    of_curves = [curve.chi2(best) for curve in curves]
+    for curve, found in zip(curves, of_curves, strict=True):
+        if found is not None:
             chi2 += found[0]
             dof += found[1] + len(curve.places)
-    chi2 += sum(
-        ((best[p] - centre) / error) ** 2 for p, centre, error in likelihood.joint.gaussians
-    )
-    loose = sum(one.constraint is None and one.name not in likelihood.held
-                for one in likelihood.nuisances)  # fmt: skip
-    dof += len(likelihood.constraints) - free - loose
-    return each, float(chi2), dof
+    return float(chi2), dof, of_curves
 
 
 def _labels(channels: tuple[Channel, ...]) -> list[str]:

@@ -66,11 +66,11 @@ class Joint:
         """Where a name is among all."""
         return self.names.index(name)
 
-    def slopes(self, p: Array) -> tuple[float, Array, Array]:
-        """Value, gradient and second derivatives at values of all names."""
+    def slopes(self, p: Array, observed: bool = False) -> tuple[float, Array, Array]:
+        """Value, gradient and second derivatives, expected or observed, at values of all names."""
         value, gradient, hessian = 0.0, np.zeros(len(p)), np.zeros((len(p), len(p)))
         for term in self._all:
-            part = term.slopes(p)
+            part = term.slopes(p, observed)
             value, gradient, hessian = value + part[0], gradient + part[1], hessian + part[2]
         for place, centre, error in self.gaussians:
             pull = (p[place] - centre) / error
@@ -151,8 +151,11 @@ class Joint:
         found = [self._descend(p) for _, p in promised[:2]]
         return min(found, key=lambda p: self.slopes(p)[0])
 
+    def _observed(self, p: Array) -> tuple[float, Array, Array]:
+        return self.slopes(p, observed=True)
+
     def _descend(self, start: Array) -> Array:
-        return minimise(self.slopes, start, self.low, self.high, self.free)
+        return minimise(self._observed, start, self.low, self.high, self.free)
 
     @cached_property
     def floor(self) -> float:
@@ -251,7 +254,7 @@ class Joint:
             p[place] = value
             free[place] = False
         if free.any():
-            p = minimise(self.slopes, p, self.low, self.high, free)
+            p = minimise(self._observed, p, self.low, self.high, free)
         return self.slopes(p)[0], p
 
     def contour(self, axes: list[int], level: float, points: int) -> Array:

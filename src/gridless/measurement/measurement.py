@@ -120,6 +120,16 @@ class Measurement:
             slopes[count + one.nuisance] += one.unit * (mean - means[0])
         return State(shares @ means, slopes, shares, means)
 
+    def curvature(self, p: Array, along: Array) -> Array:
+        """The second derivatives of mu by the systematics, along a vector (d,); those by shares and
+        by theta, which are small, are left out."""
+        t, alpha = self.split(p)
+        total = np.zeros((len(p), len(p)))
+        for share, process in zip(self.process_shares(alpha), self.processes, strict=True):
+            places = len(t) + process.systematics
+            total[np.ix_(places, places)] += share * process.curvature(t, alpha, along)
+        return total
+
     def event_covariance(self, p: Array) -> Array:
         """The covariance (d, d) of the summary of one event."""
         t, _ = self.split(p)

@@ -91,6 +91,14 @@ class Process:
         mean = mean + 0.5 * a @ together
         return Point(mean, by_t, first + slope[:, None] * second + together)
 
+    def curvature(self, t: Array, alpha: Array, along: Array) -> Array:
+        """The second derivatives (systematics, systematics) of the mean by alpha, along a vector
+        (d,)."""
+        a = alpha[self.systematics]
+        phi = shift_terms(t[: self.t.shape[1]], self.shift_powers)
+        second = np.einsum("m,kmd,d->k", phi, self._shifts[1], along)
+        return np.asarray(self.crossed @ along + np.diag(np.where(np.abs(a) <= 1, 2 * second, 0.0)))
+
     def event_covariance(self, t: Array) -> Array:
         """The covariance (d, d) of one event at t: the average of those of near points."""
         return np.asarray(np.tensordot(self._kernel(t[: self.t.shape[1]]), self.covariance, 1))

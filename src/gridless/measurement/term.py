@@ -177,14 +177,17 @@ class SummaryTerm:
         """Minus the log likelihood."""
         return 0.5 * (self.chi2(p) - self.strength * self._correction(p[self.places])[0])
 
-    def slopes(self, p: Array) -> tuple[float, Array, Array]:
-        """Minus the log likelihood, its gradient, and its expected second derivatives."""
+    def slopes(self, p: Array, observed: bool = False) -> tuple[float, Array, Array]:
+        """Minus the log likelihood, its gradient, and its second derivatives: as expected, or as
+        observed."""
         own = p[self.places]
         state = self.known.at(own)
         rest = self.sums.mean - state.mean
         part, by_own, noise = self._correction(own)
         gradient = -state.slopes @ self.inverse @ rest - 0.5 * self.strength * by_own
         hessian = state.slopes @ self.inverse @ state.slopes.T - self.strength * noise
+        if observed:
+            hessian = hessian - self.known.curvature(own, self.inverse @ rest)
         value = 0.5 * (float(rest @ self.inverse @ rest) - self.strength * part)
         return value, self._wide(gradient), self._wide_matrix(hessian)
 
