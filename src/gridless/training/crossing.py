@@ -2,8 +2,8 @@
 
 Variations of the same events can be put on top of each other: event x, which one systematic moves
 by d_k and another by d_l, is at x + d_k + d_l with both; weights multiply. Summaries of such events
-give the mixed second derivative of mu in both. Independent samples cannot tell it, nor can two sets of
-weights: their product is one guess, which was worse than none for changes that move events.
+give the mixed second derivative of mu in both. Independent samples cannot tell it, nor can two sets
+of weights: their product is one guess, which was worse than none for changes that move events.
 """
 
 from collections.abc import Callable
