@@ -2,7 +2,8 @@
 
 Variations of the same events can be put on top of each other: event x, which one systematic moves
 by d_k and another by d_l, is at x + d_k + d_l with both; weights multiply. Summaries of such events
-give the mixed second derivative of mu in both. Independent samples cannot tell it.
+give the mixed second derivative of mu in both. Independent samples cannot tell it, nor can two sets
+of weights: their product is one guess, which was worse than none for changes that move events.
 """
 
 from collections.abc import Callable
@@ -48,7 +49,9 @@ def crossed_shifts(sample: ProcessSamples, summaries: Summaries, size: int) -> A
         (first, second)
         for first in range(count)
         for second in range(first)
-        if sample.varied[first].same and sample.varied[second].same
+        if sample.varied[first].same
+        and sample.varied[second].same
+        and not (_weights_only(sample, first) and _weights_only(sample, second))
     ]
     if not pairs:
         return found
@@ -73,6 +76,11 @@ def crossed_shifts(sample: ProcessSamples, summaries: Summaries, size: int) -> A
         ]
         found[first, second] = found[second, first] = means[0] - means[1] - means[2] + means[3]
     return found
+
+
+def _weights_only(sample: ProcessSamples, number: int) -> bool:
+    """Whether a variation leaves the events where they are."""
+    return all(side.x is sample.nominal.x for side in sample.varied[number].sides)
 
 
 def _moved(varied: Varied, nominal: Events, rows: NDArray[np.int64]) -> _Moved:
