@@ -109,7 +109,8 @@ def test_measure_prints_and_speaks_json(folder):
     result = run("measure", folder / "m.safetensors", data, "--level", "0.95")
     assert result.exit_code == 0
     assert re.search(
-        r"mass = 0\.\d+ \+0\.\d+ -0\.\d+ \(0\.\d+ stat, 0\.\d+ simulation\)", result.output
+        r"mass = 0\.\d+ \+- 0\.\d+ \(0\.\d+ stat, 0\.\d+ simulation, 0\.\d+ model\)",
+        result.output,
     )
     assert "at 95%" in result.output
     found = json.loads(run("measure", folder / "m.safetensors", data, "--json").output)

@@ -78,7 +78,7 @@ def review(
 
 
 def _events(
-    model: gl.Model, data: tuple[str, ...], weight: str | None, where: str | None, by: str | None
+    model: "gl.Model", data: tuple[str, ...], weight: str | None, where: str | None, by: str | None
 ) -> tuple[Any, Any, Any]:
     """The observed events of all files, their weights and groups."""
     import numpy as np

@@ -263,7 +263,7 @@ def draw_budget(
     >>> example = OneObservable()
     >>> model = gl.fit(example.templates(500, seed=1), hidden=3, epochs=2, replicas=4)
     >>> gl.draw_budget(model.likelihood(example.sample(0.4, 1_000, seed=2)).maximum())
-    <Figure size 520x165 with 1 Axes>
+    <Figure size 520x190 with 1 Axes>
     """
     if parameter is None and len(estimate.parameters) > 1:
         first = estimate.parameters[0]
