@@ -173,11 +173,11 @@ class Wide(nn.Module):
 
 def test_large_networks_move_their_last_layer_or_say_that_they_have_none():
     templates = ONE.templates(2_000, seed=5)
-    x = ONE.quantiles(0.4, 2_000)
-    model = gl.fit(templates, network=lambda i, o: Wide(i, o, True), epochs=4, replicas=8, seed=1)
+    x, learnt = ONE.quantiles(0.4, 2_000), {"calibrate": False, "replicas": 8}
+    model = gl.fit(templates, network=lambda i, o: Wide(i, o, True), epochs=4, seed=1, **learnt)
     assert 0.003 < model.likelihood(x).maximum().simulation < 0.05
     with pytest.warns(gl.GridlessWarning, match="end it with a torch.nn.Linear"):
-        model = gl.fit(templates, network=lambda i, o: Wide(i, o, False), epochs=1, replicas=8)
+        model = gl.fit(templates, network=lambda i, o: Wide(i, o, False), epochs=1, **learnt)
     assert model.likelihood(x).maximum().simulation is None
 
 

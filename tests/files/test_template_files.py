@@ -155,7 +155,7 @@ def test_a_sample_without_the_selection_of_the_model_is_a_warning(two_columns):
     data = two_columns / "data.npz"
     for selection in ("b < 2", templates.query.where("entry > 9").selection):
         model.likelihood(read(data, {"r": "a / b"}, selection=selection))
-    with pytest.warns(gl.GridlessWarning, match="not applied, since the sample was read with None"):
+    with pytest.warns(gl.GridlessWarning, match="the sample was read with no selection"):
         model.likelihood(read(data, {"r": "a / b"}))
 
 

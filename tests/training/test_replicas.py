@@ -63,7 +63,7 @@ def test_every_kind_of_fit_has_one(options):
 
 
 def test_none_if_not_asked_for(templates):
-    model = gl.fit(templates, hidden=(4,), epochs=2, replicas=0)
+    model = gl.fit(templates, hidden=(4,), epochs=2, calibrate=False, replicas=0)
     estimate = model.likelihood(TOY.quantiles(0.4, 100)).maximum()
     assert estimate.simulation is None
     assert "simulation" not in str(estimate)
