@@ -59,7 +59,9 @@ def test_models_that_share_one_parameter_give_what_iminuit_finds(a, b, m1, m2, s
     minuit = Minuit(CostSum(first, second), mass=0.5, s1=0.5, s2=0.5)
     minuit.strategy, minuit.tol = 2, 1e-8
     minuit.migrad()
-    np.testing.assert_allclose(estimate.values, np.array(minuit.values), atol=1e-6)
+    # iminuit ends at a distance to the minimum that is in units of the errors.
+    differences = (estimate.values - np.array(minuit.values)) / np.array(minuit.errors)
+    assert np.abs(differences).max() < 1e-4
     np.testing.assert_allclose(
         estimate.covariance, np.array(minuit.covariance), rtol=1e-3, atol=1e-8
     )
