@@ -1,4 +1,4 @@
-"""Problems of many families, on none of which settings were chosen by looking alone.
+"""Problems of many families. docs/method.md says which of them settings were chosen on.
 
 theta lies in [0, 1] throughout. `python -m benchmarks.zoo` fits each of them.
 """
