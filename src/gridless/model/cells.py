@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
 
+from gridless.calibration.shares import corrected_shares
 from gridless.density.network import Network
 from gridless.likelihood import chebyshev
 from gridless.likelihood.agreement import FAR_SHOWN, LEAST_SHARE, Cells, FarEvent, Filling
@@ -22,8 +23,6 @@ CELLS = 40  # cells, if there are enough events
 EVENTS_PER_CELL = 50  # at least, among those that make the centres
 CENTRE_EVENTS = 20_000  # events that make the centres
 FILL_EVENTS = 200_000  # simulated events that fill the cells
-TEMPLATES_OF_SQUARE = 6  # with which corrections of shares may be quadratic in theta
-NEWTON_STEPS = 12  # of the fit of a correction, which begins near its end
 FARTHEST = 1e6  # standardised: distances are taken in float32, which holds the square of this
 CHUNK = 8192  # events at a time when looking for the nearest centre
 
@@ -110,8 +109,8 @@ def make_cells(
     total = content.sum(axis=0)
     share = (content / total).clip(min=LEAST_SHARE)
     points = len(t) - len(unit)
-    factor, variance = _corrected(share[:, points:], _template_cells(where, template, weights,
-        (count, len(unit))), unit, t[:points])  # fmt: skip
+    seen, events = _template_cells(where, template, weights, (count, len(unit)))
+    factor, variance = corrected_shares(share[:, points:], seen, events, unit, t[:points])
     share = (share[:, :points] * factor).reshape(count, *sizes)
     effective = np.log(total**2 / squares)[:points]
     return Cells(
@@ -129,53 +128,13 @@ def _template_cells(
     weights: Array,
     shape: tuple[int, int],
 ) -> tuple[Array, Array]:
-    """The share of each cell in each template (cells, templates), and 1 / effective events of each
+    """The share of each cell in each template (cells, templates), and the effective events of each
     template."""
     cells, templates = shape
     content = np.bincount(where * templates + template, weights, cells * templates)
     totals = np.bincount(template, weights, templates)
     squares = np.bincount(template, weights**2, templates)
-    return content.reshape(cells, templates) / totals, squares / totals**2
-
-
-def _corrected(
-    foretold: Array, seen: tuple[Array, Array], unit: Array, t: Array
-) -> tuple[Array, Array]:
-    """What the templates themselves say of the shares that the network foretells.
-
-    The factor exp(g(t) beta_c) of cell c, g a polynomial of low degree, is fitted to the events
-    that each template has in it, whose number is Poisson distributed. Whatever the network learnt,
-    the shares are then right at the templates, and the fit has their error.
-
-    Returns
-    -------
-    tuple of array (cells, points), array (cells, points)
-        The factor for each cell at each point t, and the relative variance of its share.
-    """
-    share, inverse_size = seen
-    at_templates, at_points = _polynomial(unit, len(unit)), _polynomial(t, len(unit))
-    # A prior of width 1, since factors are near 1: a cell may be empty in most templates.
-    prior = np.eye(at_templates.shape[1])
-    factor, variance = [], []
-    for expected, found in zip(foretold / inverse_size, share / inverse_size, strict=True):
-        beta = np.zeros(len(prior))
-        for _ in range(NEWTON_STEPS):
-            mean = expected * np.exp(at_templates @ beta)
-            matrix = at_templates.T @ (mean[:, None] * at_templates) + prior
-            step = np.linalg.solve(matrix, at_templates.T @ (found - mean) - beta)
-            beta = beta + step.clip(-1, 1)
-        factor.append(np.exp(at_points @ beta))
-        inverse = np.linalg.inv(matrix)
-        variance.append(np.einsum("pi,ij,pj->p", at_points, inverse, at_points))
-    return np.array(factor), np.array(variance)
-
-
-def _polynomial(t: Array, templates: int) -> Array:
-    """1, the parameters and, for enough templates of one parameter, its square, at each t."""
-    columns = [np.ones(len(t)), *(2 * t.T - 1)]
-    if t.shape[1] == 1 and templates >= TEMPLATES_OF_SQUARE:
-        columns.append((2 * t[:, 0] - 1) ** 2)
-    return np.stack(columns, axis=1)
+    return content.reshape(cells, templates) / totals, totals**2 / squares
 
 
 def nearest(network: Network, x: Array, centres: Array) -> tuple[NDArray[np.int64], Array]:
