@@ -33,7 +33,7 @@ from gridless.training.events import Events, split_events
 from gridless.training.measuring import check_measurement, measure_network
 from gridless.training.objectives import Objective, find_objective
 from gridless.training.replicas import replicate
-from gridless.training.sizing import choose_size
+from gridless.training.sizing import choose_size, fits_noise
 from gridless.training.stages import train
 from gridless.training.trainer import Schedule, Trainer
 
@@ -183,16 +183,17 @@ def fit(
 
     q = implied_prior(net, split.unseen, templates.grid)
     shape = q.log_q.shape
+    # In units of log likelihood, over the held-out events: 0 means that nothing was learnt.
+    gain = float(-(trainer.mean_cost(split.held_out) * split.held_out.effective).sum())
     copies = calibration = None
     if options.calibrate:
-        calibration = calibrate_network(net, templates, split.fold)
+        unseen_only = net.members > 1 or fits_noise(gain / share, net.size)
+        calibration = calibrate_network(net, templates, split.fold if unseen_only else None)
     elif options.replicas != 0:
         unseen = split.held_out if net.members > 1 else None
         copies = replicate(trainer, unseen, options.replicas or DEFAULT_REPLICAS, shape)
     grid = templates.grid
     cells = make_cells(net, templates.x, templates.template, weights, grid.unit, shape)
-    # In units of log likelihood, over the held-out events: 0 means that nothing was learnt.
-    gain = float(-(trainer.mean_cost(split.held_out) * split.held_out.effective).sum())
     simulated = keep_events(templates.x, templates.template, templates.event_weights, options.seed)
     record = TrainingRecord(
         tuple(history), gain, schedule.epochs, schedule.batch, share, sizes=tried

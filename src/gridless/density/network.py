@@ -100,6 +100,11 @@ class Network(nn.Module):
         return self.conditioner.members
 
     @property
+    def size(self) -> int:
+        """The number of parameters of each member."""
+        return sum(p[0].numel() for p in self.parameters())
+
+    @property
     def dtype(self) -> torch.dtype:
         """The precision in which it is evaluated."""
         return next(self.parameters()).dtype

@@ -76,10 +76,9 @@ def _log_share(templates: Templates, weights: Array) -> Tensor:
 
 def check_size(network: Network, events: int, folds: int) -> None:
     """Each parameter needs at least an event to train on."""
-    size = sum(p[0].numel() for p in network.parameters())
     seen = events * (folds - 1) // folds
-    if seen < size:
+    if seen < network.size:
         raise InputError(
-            f"x: {seen:,} events to train on for a network of {size:,} parameters; "
+            f"x: {seen:,} events to train on for a network of {network.size:,} parameters; "
             "give more events, or fewer hidden units"
         )

@@ -26,8 +26,8 @@ def calibrate_network(network: Network, templates: Templates, fold: Tensor | Non
     templates : Templates
         The simulated events.
     fold : Tensor (events), optional
-        The member that has not seen each event, if every event was kept out by one: the means are
-        then taken over events that the network did not see.
+        The member that has not seen each event, or -1 where all have. The means are then taken
+        over events that the network did not see; without it, over all.
 
     Returns
     -------
@@ -39,9 +39,12 @@ def calibrate_network(network: Network, templates: Templates, fold: Tensor | Non
 def template_moments(network: Network, templates: Templates, fold: Tensor | None) -> Moments:
     """Means and covariances of the summary in each template, over all ranks."""
     count, folds = len(templates.grid), 1 if fold is None else network.members
+    weights = weights_or_ones(templates.weights, len(templates))
+    if fold is not None:
+        rows = np.flatnonzero(fold.numpy() >= 0)
+        templates, weights, fold = templates.subset(rows), weights[rows], fold[rows]
     which = np.zeros(len(templates), np.int64) if fold is None else fold.numpy()
     group = templates.template * folds + which
-    weights = weights_or_ones(templates.weights, len(templates))
     size = summary_basis(network).outputs
     centre = _centre(network, templates.x, size)
     # Of events that a member did not see, by template and member; and of all, of the mean network.

@@ -85,13 +85,13 @@ class Split:
 
     `unseen` are the events (x, weights) over which each member's implied prior is taken: those that
     it has not seen or, for a single network, all. `fold` is the member that has not seen each
-    event, where every event is kept out by one.
+    event, or -1 where all have.
     """
 
     training: Events
     held_out: Events
     unseen: list[tuple[Array, Array]]
-    fold: Tensor | None
+    fold: Tensor
 
 
 def split_events(
@@ -113,8 +113,7 @@ def split_events(
     if members > 1:
         own = [(fold == e).numpy() for e in range(members)]
         unseen = [(templates.x[which], weights[which]) for which in own]
-    every_event_once = members > 1 and int(fold.max()) < members
-    return Split(training, held_out, unseen, fold if every_event_once else None)
+    return Split(training, held_out, unseen, torch.where(fold < members, fold, -1))
 
 
 def standardised(templates: Templates, weights: Array, network: Network) -> Events:

@@ -1,6 +1,6 @@
 """Sizes that a network may have, from simple to complex."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gridless.model.record import FitOptions
 
@@ -26,15 +26,9 @@ class Size:
         return f"degree {self.degree}, {units} hidden units"
 
 
-def ladder(parameters: int) -> list[Size]:
-    """The sizes to try for so many parameters."""
-    return [Size(degree, hidden) for degree, hidden in LADDERS[parameters]]
-
-
-def given_size(options: FitOptions) -> Size | None:
-    """The size that the options leave no choice about; None if the events shall choose it."""
+def sizes_to_try(options: FitOptions, parameters: int) -> list[Size]:
+    """The only size that the options leave, or those that the events shall choose from."""
     by_hand = (options.basis, options.hidden, options.network)
     if all(one is None for one in by_hand) and options.components == 1 and options.calibrate:
-        return None
-    size = Size(2, DEFAULT_HIDDEN if options.hidden is None else options.hidden)
-    return replace(size, members=options.ensemble or 1)
+        return [Size(degree, hidden) for degree, hidden in LADDERS[parameters]]
+    return [Size(2, DEFAULT_HIDDEN if options.hidden is None else options.hidden)]

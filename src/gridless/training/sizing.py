@@ -17,10 +17,9 @@ from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
 from gridless.training.building import make_network
 from gridless.training.events import split_events
-from gridless.training.newton import flatten
 from gridless.training.objectives import Objective
 from gridless.training.polish import MAX_NEWTON_PARAMETERS, NewtonRound, newton_steps
-from gridless.training.sizes import Size, given_size, ladder
+from gridless.training.sizes import Size, sizes_to_try
 from gridless.training.stages import AdamStage
 from gridless.training.trainer import Schedule, Trainer
 
@@ -42,6 +41,9 @@ def choose_size(
 ) -> tuple[Size, tuple[TriedSize, ...]]:
     """The size that was given or, if none was, that the events pay for; and what was tried.
 
+    Networks that would fit the noise of the events are made an ensemble, of which each member
+    leaves out its own part of them, unless the number of members was given.
+
     Parameters
     ----------
     templates : Templates
@@ -57,12 +59,12 @@ def choose_size(
     -------
     tuple of Size and tuple of TriedSize
     """
-    given = given_size(options)
-    if given is not None:
-        return given, ()
+    sizes = sizes_to_try(options, len(templates.grid.parameters))
+    members = options.ensemble if options.calibrate else options.ensemble or 1
+    if len(sizes) == 1 and members is not None:
+        return replace(sizes[0], members=members), ()
     some, of_some = _some_events(templates, weights, options.seed)
     tried: list[TriedSize] = []
-    sizes = ladder(len(templates.grid.parameters))
     best, best_gain = sizes[0], -np.inf
     units, parameters = 0.0, 1
     with progress_bar("size", len(sizes)) as report:
@@ -77,11 +79,18 @@ def choose_size(
                 units, parameters = gain * _total(len(templates)) / share, count
             elif len(tried) > 2:
                 break
-    members = options.ensemble
     if members is None:
-        members = FOLDS if units < UNITS_PER_PARAMETER * parameters else 1
+        members = FOLDS if fits_noise(units, parameters) else 1
+    if len(sizes) == 1:
+        return replace(best, members=members), ()
     chosen = [replace(t, chosen=(t.degree, t.hidden) == (best.degree, best.hidden)) for t in tried]
     return replace(best, members=members), tuple(chosen)
+
+
+def fits_noise(units: float, parameters: int) -> bool:
+    """Whether a network's fit to the noise of its training events shows: they know too little, in
+    units of log likelihood, for its number of parameters."""
+    return units < UNITS_PER_PARAMETER * parameters
 
 
 def _some_events(templates: Templates, weights: Array, seed: int) -> tuple[Templates, Array]:
@@ -118,12 +127,11 @@ def _trial(
     batch = max(1, min(total, max(total * TRIAL_EPOCHS // TRIAL_STEPS, 256)))
     epochs = max(TRIAL_EPOCHS, TRIAL_STEPS * batch // total)
     AdamStage(trainer, Schedule(epochs, batch, options.rate), 1).run([], lambda _: None)
-    count = flatten(network.parameters()).shape[1]
-    if count <= MAX_NEWTON_PARAMETERS:
+    if network.size <= MAX_NEWTON_PARAMETERS:
         newton_steps(trainer, trainer.events, TRIAL_NEWTON)
     held_out = split.held_out
     gain = float(-(trainer.mean_cost(held_out) * held_out.effective).sum())
-    return gain, round(_total(len(held_out))), int(count)
+    return gain, round(_total(len(held_out))), network.size
 
 
 def _total(events: int) -> float:
