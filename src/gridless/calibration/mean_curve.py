@@ -1,11 +1,11 @@
 """The mean of the summary as a smooth function of theta, learnt from the means of the templates.
 
 mu(theta) = sum_m beta_m phi_m(theta) with polynomials phi_m, more of them than there are templates.
-Constant and linear terms are free. Those of degree m have a normal prior of width s r^(m - 2):
-smooth functions have coefficients that fall off. s and r of each component are averaged over a
-table, weighted by how likely they make the means of the templates (empirical Bayes). The
-uncertainty of mu then has two parts: the statistics of the templates, and what they leave open
-between them.
+Constant and linear terms are free. Those of degree m have a normal prior of width s up to a degree
+m_0, and of s r^(m - m_0) beyond: smooth functions have coefficients that fall off. s, r and m_0 of
+each component are averaged over a table, weighted by how likely they make the means of the
+templates (empirical Bayes). The uncertainty of mu then has two parts: the statistics of the
+templates, and what they leave open between them.
 """
 
 from dataclasses import dataclass
@@ -24,6 +24,9 @@ WIDTHS = (0.0, *np.geomspace(1e-3, 1.0, 13))
 # Rates r at which it falls off: about 0.4 where one event resolves a gap between templates. Larger
 # ones could follow a template that has a wrong label.
 RATES = (0.15, 0.3, 0.45)
+# Degrees m_0 from which it falls off: where one event resolves a gap, coefficients begin to fall
+# only at about half as many as there are templates.
+PLATEAUS = (2, 4)
 # Width that is usual beforehand, in units of the spread of the means over the templates.
 MODERATE = 0.3
 
@@ -185,8 +188,9 @@ def _prior_widths(
     free = degree <= 1
     squares, scores = [], []
     span = float(np.ptp(means))
-    for width, rate in product(WIDTHS, RATES):
-        widths = np.where(free, 0.0, width * span * rate ** np.maximum(degree - 2.0, 0.0))
+    for width, rate, plateau in product(WIDTHS, RATES, PLATEAUS):
+        falling = rate ** np.maximum(degree - float(plateau), 0.0)
+        widths = np.where(free, 0.0, width * span * falling)
         rows = matrix * widths
         covariance = rows @ rows.T + np.diag(variances)
         # Few templates leave any curvature open: much more than `scale` is unlikely beforehand.
