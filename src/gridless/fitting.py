@@ -192,8 +192,7 @@ def fit(
     elif options.replicas != 0:
         unseen = split.held_out if net.members > 1 else None
         copies = replicate(trainer, unseen, options.replicas or DEFAULT_REPLICAS, shape)
-    grid = templates.grid
-    cells = make_cells(net, templates.x, templates.template, weights, grid.unit, shape)
+    cells = make_cells(net, templates.x, templates.template, weights, templates.grid.unit)
     simulated = keep_events(templates.x, templates.template, templates.event_weights, options.seed)
     record = TrainingRecord(
         tuple(history), gain, schedule.epochs, schedule.batch, share, sizes=tried

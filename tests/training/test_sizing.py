@@ -1,7 +1,9 @@
 """Sizes chosen by held-out events."""
 
+import pytest
+
 import gridless as gl
-from gridless.examples import HardToTell, OneObservable, OnlyWidth
+from gridless.examples import HardToTell, ManyObservables, OneObservable, OnlyWidth
 
 
 def test_a_linear_problem_gets_a_linear_network():
@@ -35,3 +37,36 @@ def test_the_sizes_are_saved(tmp_path):
     model = gl.fit(OneObservable().templates(500, seed=1), epochs=2)
     model.save(tmp_path / "model.safetensors")
     assert gl.load(tmp_path / "model.safetensors").record.sizes == model.record.sizes
+
+
+TEN = ManyObservables()
+
+
+@pytest.fixture(scope="module")
+def small_templates():
+    return TEN.templates(1_000, seed=2)
+
+
+def closure_of(model):
+    fresh = {v: TEN.sample(v, 2_000, seed=i) for i, v in enumerate((0.1, 0.3, 0.5, 0.7, 0.9))}
+    return gl.closure(model, fresh)
+
+
+def test_a_network_that_memorises_costs_precision_and_not_validity(small_templates):
+    """Without folds: slope 0.83, chi2/dof 7.2."""
+    model = gl.fit(small_templates, hidden=32, ridge=0.0, seed=1)
+    assert model.network.members == 4
+    closure = closure_of(model)
+    assert closure.slope == pytest.approx(1, abs=0.12)
+    assert closure.chi2 / closure.dof < 2.5
+
+
+def test_a_single_network_by_hand_is_calibrated_on_what_it_kept_out(small_templates):
+    loose = gl.fit(small_templates, hidden=32, ridge=0.0, ensemble=1, seed=1)
+    assert loose.network.members == 1
+    closure = closure_of(loose)
+    assert closure.chi2 / closure.dof < 2.5
+    more = gl.fit(small_templates, hidden=32, ridge=0.0, ensemble=1, validation=0.5, seed=1)
+    x = TEN.sample(0.5, 2_000, seed=9)
+    errors = [m.likelihood(x).maximum().simulation for m in (loose, more)]
+    assert errors[0] > 1.5 * errors[1]

@@ -31,24 +31,24 @@ class Cells:
     `centres` (cells, observables) are in units of the network's inputs. Events with a larger
     squared distance than `reach` from every centre are outside. `share` (cells, ...) are Chebyshev
     coefficients of the share of events in each cell, `effective` those of the log of the number of
-    simulated events that it was taken from, `variance` (cells, ...) those of the relative variance
-    of each share; files of before it was kept have none.
+    simulated events that it was taken from, `share_variance` (cells, ...) those of the variance of
+    each share; files of before it was kept have none.
     """
 
     centres: Array
     reach: float
     share: Array
     effective: Array
-    variance: Array | None = None
+    share_variance: Array | None = None
 
     def restrict(self, axis: int, t: float) -> "Cells":
         """The same with one parameter held at t."""
-        variance = self.variance
+        variance = self.share_variance
         return replace(
             self,
             share=chebyshev.restrict(self.share, axis + 1, t),
             effective=chebyshev.restrict(self.effective, axis, t),
-            variance=None if variance is None else chebyshev.restrict(variance, axis + 1, t),
+            share_variance=None if variance is None else chebyshev.restrict(variance, axis + 1, t),
         )
 
     def shares(self, t: Array) -> Array:
@@ -57,10 +57,10 @@ class Cells:
         return np.asarray(share / share.sum())
 
     def variances(self, t: Array, share: Array) -> Array:
-        """The relative variance of each share at t from the statistics of the simulation."""
-        if self.variance is None:
+        """The relative variance of each share at t: what the simulation leaves open."""
+        if self.share_variance is None:
             return np.asarray(1 / (share * np.exp(float(chebyshev.evaluate(self.effective, t)))))
-        return _at(self.variance, t).clip(min=0)
+        return np.asarray(_at(self.share_variance, t).clip(min=0) / share**2)
 
     def slopes(self, t: Array) -> Array:
         """d share / dt at t, (cells, parameters)."""

@@ -10,19 +10,19 @@ import torch
 from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
 
-from gridless.calibration.shares import corrected_shares
+from gridless.calibration.shares import smooth_shares
 from gridless.density.network import Network
 from gridless.likelihood import chebyshev
 from gridless.likelihood.agreement import FAR_SHOWN, LEAST_SHARE, Cells, FarEvent, Filling
 from gridless.likelihood.warnings import OUTSIDE_SHARE
-from gridless.model.evaluation import MAX_DOUBLE_EVENTS, log_density
+from gridless.model.evaluation import MAX_DOUBLE_EVENTS
 from gridless.templates.arrays import Array
 from gridless.templates.copies import Keys, row_keys
 
 CELLS = 40  # cells, if there are enough events
 EVENTS_PER_CELL = 50  # at least, among those that make the centres
 CENTRE_EVENTS = 20_000  # events that make the centres
-FILL_EVENTS = 200_000  # simulated events that fill the cells
+FILL_EVENTS = 2_000_000  # simulated events that fill the cells
 FARTHEST = 1e6  # standardised: distances are taken in float32, which holds the square of this
 CHUNK = 8192  # events at a time when looking for the nearest centre
 
@@ -68,58 +68,40 @@ def fill(
 
 
 def make_cells(
-    network: Network,
-    x: Array,
-    template: NDArray[np.int64],
-    weights: Array,
-    unit: Array,
-    sizes: tuple[int, ...],
+    network: Network, x: Array, template: NDArray[np.int64], weights: Array, unit: Array
 ) -> Cells:
-    """Cells of the templates' events, filled at Chebyshev points of theta.
+    """Cells of the templates' events, and their shares at any theta.
 
     Parameters
     ----------
     network : Network
-        Its p(theta | x) weights all events to any theta.
+        Whose inputs distances are taken in.
     x, template, weights : array (events, observables), array (events), array (events)
         The templates' events, the template of each, and their weights.
     unit : array (templates, parameters)
         Values of the templates in units of the range.
-    sizes : tuple of int
-        Chebyshev points of each parameter.
     """
-    every = max(1, len(x) // FILL_EVENTS)
-    x, template, weights = x[::every], template[::every], weights[::every]
     some = _inputs(network, x[:: max(1, len(x) // CENTRE_EVENTS)])
     # Observables of few values have no more centres than those.
     count = min(CELLS, max(2, len(some) // EVENTS_PER_CELL), len(np.unique(some, axis=0)))
     centres, _ = kmeans2(some, count, minit="++", rng=np.random.default_rng(0))
+    every = max(1, len(x) // FILL_EVENTS)
+    x, template, weights = x[::every], template[::every], weights[::every]
     where, distance = nearest(network, x, centres)
     # The template that reaches farthest decides: at its theta too no more may lie outside.
     distances = [distance[template == k] for k in np.unique(template)]
     reach = float(max(np.quantile(d, 1 - OUTSIDE_SHARE) for d in distances))
-    t = np.concatenate([chebyshev.box_points(sizes), unit])
-    content, squares = np.zeros((count, len(t))), np.zeros(len(t))
-    for part, log_p in log_density(network, x, t):
-        density = np.exp(log_p.double().numpy())
-        member = np.zeros((len(density), count))
-        member[np.arange(len(density)), where[part]] = weights[part]
-        content += member.T @ density
-        squares += weights[part] ** 2 @ density**2
-    total = content.sum(axis=0)
-    share = (content / total).clip(min=LEAST_SHARE)
-    points = len(t) - len(unit)
     seen, events = _template_cells(where, template, weights, (count, len(unit)))
-    factor, variance = corrected_shares(share[:, points:], seen, events, unit, t[:points])
-    share = (share[:, :points] * factor).reshape(count, *sizes)
-    effective = np.log(total**2 / squares)[:points]
-    return Cells(
-        centres,
-        reach,
-        np.array([chebyshev.coefficients(s) for s in share]),
-        chebyshev.coefficients(effective.reshape(sizes)),
-        np.array([chebyshev.coefficients(v) for v in variance.reshape(count, *sizes)]),
-    )
+    shares = smooth_shares(seen, events, unit)
+    # Variances are polynomials of twice the degree.
+    sizes = (2 * int(shares.powers.max()) + 1,) * unit.shape[1]
+    t = chebyshev.box_points(sizes)
+    share, variance = shares(t), shares.variances(t)
+    # Of n events a share s has the variance s / n.
+    effective = np.log(share.clip(min=LEAST_SHARE).sum(axis=0) / variance.sum(axis=0))
+    rows = np.concatenate([share, variance, effective[None]]).reshape(-1, *sizes)
+    series = np.array([chebyshev.coefficients(row) for row in rows])
+    return Cells(centres, reach, series[:count], series[-1], series[count:-1])
 
 
 def _template_cells(

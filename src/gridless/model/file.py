@@ -175,8 +175,8 @@ def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | n
         share = take(arrays, "cells.share", len(centres), *curve(width))
         effective = take(arrays, "cells.effective", *curve(width))
         variance = None
-        if "cells.variance" in arrays:
-            variance = take(arrays, "cells.variance", len(centres), *curve(width))
+        if "cells.share_variance" in arrays:
+            variance = take(arrays, "cells.share_variance", len(centres), *curve(width))
         cells = Cells(centres, float(take(arrays, "cells.reach")), share, effective, variance)
     return Model(
         network,
