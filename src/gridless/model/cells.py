@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
 
 from gridless.calibration.shares import smooth_shares
+from gridless.curves import chebyshev
 from gridless.density.network import Network
-from gridless.likelihood import chebyshev
 from gridless.likelihood.agreement import FAR_SHOWN, LEAST_SHARE, Cells, FarEvent, Filling
 from gridless.likelihood.warnings import OUTSIDE_SHARE
 from gridless.model.evaluation import MAX_DOUBLE_EVENTS
