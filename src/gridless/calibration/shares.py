@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gridless.calibration.polynomials import Powers, powers_up_to, terms
+from gridless.curves.polynomials import Powers, powers_up_to, terms
 from gridless.templates.arrays import Array
 
 MAX_DEGREE = {1: 12, 2: 6, 3: 4}  # of a share, by the number of parameters
@@ -123,7 +123,7 @@ def _fit(rows: Array, y: Array, variance: Array) -> _Fit:
     rows = np.broadcast_to(rows, (len(y), *rows.shape[-2:]))
     across = np.swapaxes(rows, 1, 2)
     curvature = across @ (rows / variance[:, :, None]) + np.eye(rows.shape[2])
-    beta = np.linalg.solve(curvature, across @ (y / variance)[..., None])[..., 0]
+    beta = np.asarray(np.linalg.solve(curvature, across @ (y / variance)[..., None])[..., 0])
     residual = y - (rows @ beta[..., None])[..., 0]
     log_evidence = -0.5 * (
         (residual**2 / variance).sum(axis=1)

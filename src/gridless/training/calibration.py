@@ -41,8 +41,8 @@ def template_moments(network: Network, templates: Templates, fold: Tensor | None
     count, folds = len(templates.grid), 1 if fold is None else network.members
     weights = weights_or_ones(templates.weights, len(templates))
     if fold is not None:
-        rows = np.flatnonzero(fold.numpy() >= 0)
-        templates, weights, fold = templates.subset(rows), weights[rows], fold[rows]
+        kept_out = np.flatnonzero(fold.numpy() >= 0)
+        templates, weights, fold = templates.subset(kept_out), weights[kept_out], fold[kept_out]
     which = np.zeros(len(templates), np.int64) if fold is None else fold.numpy()
     group = templates.template * folds + which
     size = summary_basis(network).outputs
