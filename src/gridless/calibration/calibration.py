@@ -33,7 +33,7 @@ from gridless.templates.arrays import Array
 A_DEGREE = {1: 12, 2: 6, 3: 4}  # of the polynomials a, by the number of parameters
 SPREAD_SIZE = {1: 33, 2: 17, 3: 9}  # Chebyshev points per parameter of the score's variance
 HELD = 1e3  # how much more db = da . mu counts than da = Sigma^-1 dmu
-MIN_KERNEL_EVENTS = 2000  # effective events that a covariance between templates is averaged over
+MIN_KERNEL_EVENTS = 500  # effective ones that a covariance between templates is averaged over
 POOR_FIT = 0.01  # p-value below which a curve does not describe the means of the templates
 MAX_POWER = 64  # of a polynomial: more than any calibration has
 MIN_INFORMATION = 1e-3  # of a score, relative to its largest: less does not gain weight in the fit
