@@ -16,6 +16,7 @@ from gridless.templates.arrays import Array
 SUSPECT_P_VALUE = 1e-4  # of a template, times their number: below this it is not like the others
 FAILED_P_VALUE = 1e-3  # of all templates together
 LEAST_OTHERS = 2  # templates more than the free terms of the curve: fewer cannot foretell one
+LEAST_INNER = 5  # templates between the ends that foretell both
 MOST_SUSPECTS = 1 / 3  # of the templates: where more are off, none can be called the wrong one
 
 
@@ -113,8 +114,10 @@ def template_p_values(calibration: Calibration) -> Array:
     """Whether the mean of each template is where the curve through all others foretells it.
 
     The curve of the others has its own smoothness. So a template at the edge, to which a curve
-    through all templates would bend, is told as well as one in the middle. The worst template below
-    the limit is taken out before the rest is looked at again: its neighbours are not to blame.
+    through all templates would bend, is told as well as one in the middle. Two ends that were
+    exchanged hide each other; each is foretold by the templates between them, too. The worst
+    template below the limit is taken out before the rest is looked at again: its neighbours are not
+    to blame.
     """
     mean, of_mean = calibration.template_means()
     # A curve asks for the covariance of means and not of events.
@@ -124,9 +127,8 @@ def template_p_values(calibration: Calibration) -> Array:
     least = means.t.shape[1] + 1 + LEAST_OTHERS
     while kept.sum() > least:
         for k in np.flatnonzero(kept):
-            others = kept.copy()
-            others[k] = False
-            p_values[k] = _foretold(means, int(k), others)
+            found = [_foretold(means, k, others) for others in _others(means.t, kept, k)]
+            p_values[k] = min(1.0, len(found) * min(found))
         worst = int(np.where(kept, p_values, np.inf).argmin())
         if p_values[worst] >= SUSPECT_P_VALUE / count or kept.sum() <= (1 - MOST_SUSPECTS) * count:
             break
@@ -134,7 +136,17 @@ def template_p_values(calibration: Calibration) -> Array:
     return p_values
 
 
-def _foretold(means: Moments, k: int, others: NDArray[np.bool_]) -> float:
+def _others(t: Array, kept: NDArray[np.bool_], k: np.int64) -> list[NDArray[np.bool_]]:
+    """All that are kept but k; for an end of the only parameter, also all between the ends."""
+    found = [kept & (np.arange(len(t)) != k)]
+    ends = t[kept].min(), t[kept].max()
+    inner = kept & ~np.isin(t[:, 0], ends)
+    if t.shape[1] == 1 and t[k, 0] in ends and inner.sum() >= LEAST_INNER:
+        found.append(inner)
+    return found
+
+
+def _foretold(means: Moments, k: np.int64, others: NDArray[np.bool_]) -> float:
     """The p-value of the mean of template k, given the curve through the others."""
     rest = means.of(others)
     curve = fit_mean_curve(rest)
