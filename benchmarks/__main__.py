@@ -1,9 +1,9 @@
 """`make bench`: gridless beside its peers, how its cost grows, and its passes over events against
 physical floors.
 
-`python -m benchmarks [peers|growth|passes|floors|startup|known ...] [--full]`; all but floors, which
-peers measure too, startup and known, without a name. It takes some minutes and writes nothing. `--full`
-takes hours: five trainings of each peer, sbi too, and the pages of the documentation.
+`python -m benchmarks [peers|growth|passes|floors|startup|known ...] [--full]`; all but floors,
+which peers measure too, startup and known, without a name. It takes some minutes and writes
+nothing. `--full` takes hours: five trainings of each peer, sbi too, and writes the pages.
 """
 
 import argparse
@@ -34,7 +34,10 @@ def main() -> None:
     )
     parser.add_argument("--keep", action="store_true", help="measure only what is not there yet")
     parser.add_argument(
-        "--limit", type=float, default=900, help="CPU seconds of an sbi training on several observables"
+        "--limit",
+        type=float,
+        default=900,
+        help="CPU seconds of an sbi training on several observables",
     )
     parser.add_argument(
         "--full", action="store_true", help="all seeds and sbi too; writes results and pages"

@@ -83,7 +83,9 @@ def _bin(edges: tuple[Array, ...], x: Array) -> Array:
 
 
 def _counts(trained: Trained, x: Array) -> Array:
-    return np.bincount(_bin(trained.edges, x[:, trained.columns]), minlength=trained.coefficients.shape[1])
+    return np.bincount(
+        _bin(trained.edges, x[:, trained.columns]), minlength=trained.coefficients.shape[1]
+    )
 
 
 def _log_p(trained: Trained, values: Array) -> Array:

@@ -9,8 +9,8 @@ from scipy.special import chdtrc
 from gridless.calibration.calibration import Calibration
 from gridless.calibration.mean_curve import fit_mean_curve
 from gridless.calibration.moments import Moments
-from gridless.calibration.polynomials import terms
-from gridless.likelihood import chebyshev
+from gridless.curves import chebyshev
+from gridless.curves.polynomials import terms
 from gridless.templates.arrays import Array
 
 SUSPECT_P_VALUE = 1e-4  # of a template, times their number: below this it is not like the others

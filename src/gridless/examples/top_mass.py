@@ -21,8 +21,8 @@ class TopMass(Example):
 
     In a share of the events the jets are paired rightly: m_jj is a Gaussian around the mass of the
     W, m_jjb one around m_t that moves with m_jj, m_lb one below its end point. In the others all
-    three are broad. `quality` tells the two kinds apart, though not event by event. The momenta grow
-    a little with m_t. Masses and momenta are in GeV.
+    three are broad. `quality` tells the two kinds apart, though not event by event. The momenta
+    grow a little with m_t. Masses and momenta are in GeV.
 
     Examples
     --------
