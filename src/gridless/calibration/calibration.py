@@ -33,7 +33,11 @@ from gridless.templates.arrays import Array
 A_DEGREE = {1: 12, 2: 6, 3: 4}  # of the polynomials a, by the number of parameters
 SPREAD_SIZE = {1: 33, 2: 17, 3: 9}  # Chebyshev points per parameter of the score's variance
 HELD = 1e3  # how much more db = da . mu counts than da = Sigma^-1 dmu
-MIN_KERNEL_EVENTS = 500  # effective ones that a covariance between templates is averaged over
+# Effective events that a covariance between templates is averaged over. The weights a need a steady
+# one, since noise in its inverse costs precision; the variance of the score the right one, which
+# changes from template to template, and which 500 events know to 6 percent.
+STEADY_EVENTS = 2000
+LOCAL_EVENTS = 500
 POOR_FIT = 0.01  # p-value below which a curve does not describe the means of the templates
 MAX_POWER = 64  # of a polynomial: more than any calibration has
 MIN_INFORMATION = 1e-3  # of a score, relative to its largest: less does not gain weight in the fit
@@ -220,14 +224,14 @@ def calibrate(moments: Moments) -> Calibration:
     # Of members of an ensemble the covariance of unseen means counts: where they disagree, their
     # mean is not to be trusted.
     a_powers, a, b_powers, b = _potentials(
-        mean, _Smoothed(white, white.noise_per_event), parameters
+        mean, _Smoothed(white, white.noise_per_event, STEADY_EVENTS), parameters
     )
     roots = np.linalg.cholesky(white.mean_covariance * noise_scale(mean))
     noise = np.einsum("mikj,kjl->mikl", mean.response, roots)
     sizes = (SPREAD_SIZE[parameters],) * parameters
     t = chebyshev.box_points(sizes)
     da = slopes(t, a_powers) @ a
-    covariance = _Smoothed(white, white.covariance)(t)
+    covariance = _Smoothed(white, white.covariance, LOCAL_EVENTS)(t)
     spread = _spread_tensor(np.einsum("npi,nij,nqj->npq", da, covariance, da), sizes)
     made = Calibration(white.t, centre, transform, a_powers, a, b_powers, b, mean, noise, spread)
     # As from a file: the order of numbers in memory decides the last digits of products.
@@ -248,15 +252,15 @@ def _spread_tensor(values: Array, sizes: tuple[int, ...]) -> Array:
 
 class _Smoothed:
     """Sigma(theta): the templates' covariances averaged with a Gaussian kernel, so that it is a
-    covariance everywhere. Its errors cost precision only."""
+    covariance everywhere, over at least so many events."""
 
-    def __init__(self, moments: Moments, covariance: Array) -> None:
+    def __init__(self, moments: Moments, covariance: Array, least_events: int) -> None:
         self.t, self.size = moments.t, moments.effective.clip(min=1.0)
         self.covariance = _positive(covariance)
         distance = np.linalg.norm(self.t[:, None] - self.t, axis=-1)
         np.fill_diagonal(distance, np.inf)
         self.width = 0.5 * float(np.median(distance.min(axis=1)))
-        while self.width < 1 and self._events(self.t).min() < MIN_KERNEL_EVENTS:
+        while self.width < 1 and self._events(self.t).min() < least_events:
             self.width *= 1.4
 
     def __call__(self, t: Array) -> Array:
