@@ -72,6 +72,20 @@ PROBLEMS = (
     Problem("low_share", "judge", examples.BackgroundShare(), 20_000,
             tuple(np.linspace(0, 0.4, 9)), truths=(0.02, 0.05, 0.1, 0.2, 0.3)),
     Problem("small_ten", "judge", examples.ManyObservables(), 3_000),
+    Problem("oscillation", "choose", examples.Oscillation(), 10_000, 11),
+    Problem("resonance", "choose", examples.Resonance(), 15_000, 12, 2_000),
+    Problem("three", "choose", examples.Lifetime(), 30_000, (0.0, 0.5, 1.0),
+            truths=(0.15, 0.35, 0.6, 0.8)),
+    Problem("tiny", "choose", examples.Lifetime(), 500, 8, 2_000, truths=(0.15, 0.35, 0.6, 0.8)),
+    Problem("counts", "choose", examples.Counts(), 10_000, 7),
+    Problem("interference", "choose", examples.Interference(), 20_000,
+            (0.0, 0.25, 0.5, 0.75, 1.0)),
+    Problem("correlation", "choose", examples.OnlyCorrelation(), 20_000, 9,
+            truths=(0.2, 0.4, 0.6, 0.8)),
+    Problem("more_data", "choose", examples.TwoObservables(), 20_000, 10, 100_000),
+    Problem("cut", "judge", examples.CutWindow(), 15_000, 8),
+    Problem("ring", "judge", examples.Ring(), 15_000, 9),
+    Problem("energy_loss", "judge", examples.EnergyLoss(), 8_000, 7, truths=(0.15, 0.4, 0.6, 0.85)),
 )  # fmt: skip
 
 

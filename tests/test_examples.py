@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gridless import examples
 from gridless.examples import (
     ManyObservables,
     OneObservable,
@@ -93,3 +94,25 @@ def test_the_top_mass_samples_its_density(theta):
     assert score.var() == pytest.approx(-(high - 2 * middle + low).mean() / step**2, rel=0.03)
     # 50,000 events know the mass, of a range of 15 GeV, to 50 MeV.
     assert 15 / np.sqrt(len(x) * score.var()) == pytest.approx(0.05, abs=0.005)
+
+
+ONE_PARAMETER = [
+    name
+    for name in examples.__all__
+    if name not in ("Example", "Nuisances", "TwoParameters", "TopMass")
+]
+
+
+@pytest.mark.parametrize("name", ONE_PARAMETER)
+@pytest.mark.parametrize("theta", [0.3, 0.8])
+def test_the_mean_score_of_a_sample_vanishes_at_its_theta(name, theta):
+    """d log p / d theta has mean 0 only where the density is the one that is sampled."""
+    example = getattr(examples, name)()
+    x = example.sample(theta, 40_000, seed=5)
+    step = 1e-3
+    score = (example.log_density(x, theta + step) - example.log_density(x, theta - step)) / step / 2
+    assert abs(score.mean()) < 4 * score.std() / np.sqrt(len(x))
+    # And its variance is its mean slope.
+    middle = example.log_density(x, theta)
+    bend = example.log_density(x, theta + step) + example.log_density(x, theta - step) - 2 * middle
+    assert -bend.mean() / step**2 == pytest.approx(score.var(), rel=0.1)

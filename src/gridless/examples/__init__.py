@@ -3,6 +3,17 @@
 from gridless.examples.example import Example
 from gridless.examples.nuisances import Nuisances
 from gridless.examples.paper import ManyObservables, OneObservable, TwoObservables, TwoParameters
+from gridless.examples.spectra import (
+    Counts,
+    CutWindow,
+    EnergyLoss,
+    Interference,
+    Lifetime,
+    OnlyCorrelation,
+    Oscillation,
+    Resonance,
+    Ring,
+)
 from gridless.examples.top_mass import TopMass
 from gridless.examples.zoo import (
     AngleAndCount,
@@ -19,14 +30,23 @@ from gridless.examples.zoo import (
 __all__ = [
     "AngleAndCount",
     "BackgroundShare",
+    "Counts",
+    "CutWindow",
+    "EnergyLoss",
     "Example",
     "HardToTell",
     "HeavyTails",
+    "Interference",
+    "Lifetime",
     "ManyObservables",
     "Nuisances",
     "OneObservable",
+    "OnlyCorrelation",
     "OnlyTail",
     "OnlyWidth",
+    "Oscillation",
+    "Resonance",
+    "Ring",
     "SharpEdges",
     "TopMass",
     "TwoObservables",
