@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from gridless.calibration.calibration import Calibration
-from gridless.calibration.mean_curve import fit_mean_curve
+from gridless.calibration.mean_curve import PLATEAUS, fit_mean_curve
 from gridless.calibration.moments import Moments
 from gridless.curves import chebyshev
 from gridless.curves.polynomials import terms
@@ -18,6 +18,7 @@ FAILED_P_VALUE = 1e-3  # of all templates together
 LEAST_OTHERS = 2  # templates more than the free terms of the curve: fewer cannot foretell one
 LEAST_INNER = 5  # templates between the ends that foretell both
 MOST_SUSPECTS = 1 / 3  # of the templates: where more are off, none can be called the wrong one
+SLOW = (2,)  # degrees from which the prior of a curve falls off that shows a single wrong template
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +118,8 @@ def template_p_values(calibration: Calibration) -> Array:
     through all templates would bend, is told as well as one in the middle. Two ends that were
     exchanged hide each other; each is foretold by the templates between them, too. The worst
     template below the limit is taken out before the rest is looked at again: its neighbours are not
-    to blame.
+    to blame. Where the rest does not come to fit, none can be called the wrong one: the means
+    change fast with theta. They are then compared with a curve that may, too.
     """
     mean, of_mean = calibration.template_means()
     # A curve asks for the covariance of means and not of events.
@@ -127,11 +129,14 @@ def template_p_values(calibration: Calibration) -> Array:
     least = means.t.shape[1] + 1 + LEAST_OTHERS
     while kept.sum() > least:
         for k in np.flatnonzero(kept):
-            found = [_foretold(means, k, others) for others in _others(means.t, kept, k)]
+            found = [_foretold(means, k, others, SLOW) for others in _others(means.t, kept, k)]
             p_values[k] = min(1.0, len(found) * min(found))
         worst = int(np.where(kept, p_values, np.inf).argmin())
-        if p_values[worst] >= SUSPECT_P_VALUE / count or kept.sum() <= (1 - MOST_SUSPECTS) * count:
+        if p_values[worst] >= SUSPECT_P_VALUE / count:
             break
+        if kept.sum() <= (1 - MOST_SUSPECTS) * count:
+            every = np.arange(count)
+            return np.array([_foretold(means, k, every != k, PLATEAUS) for k in every])
         kept[worst] = False
     return p_values
 
@@ -146,10 +151,12 @@ def _others(t: Array, kept: NDArray[np.bool_], k: np.int64) -> list[NDArray[np.b
     return found
 
 
-def _foretold(means: Moments, k: np.int64, others: NDArray[np.bool_]) -> float:
+def _foretold(
+    means: Moments, k: np.int64, others: NDArray[np.bool_], plateaus: tuple[int, ...]
+) -> float:
     """The p-value of the mean of template k, given the curve through the others."""
     rest = means.of(others)
-    curve = fit_mean_curve(rest)
+    curve = fit_mean_curve(rest, plateaus=plateaus)
     row = terms(means.t[k][None], curve.powers)[0]
     # What the others leave unknown: their statistics, and what they leave open.
     response = np.tensordot(row, curve.response, 1)

@@ -80,7 +80,9 @@ class MeanCurve:
         return np.asarray(slopes(t, self.powers) @ self.coefficients)
 
 
-def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
+def fit_mean_curve(
+    moments: Moments, certain: bool = False, plateaus: tuple[int, ...] = PLATEAUS
+) -> MeanCurve:
     """The curve through the means of the templates.
 
     Parameters
@@ -91,6 +93,8 @@ def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
         For long summaries and few templates. Turn to components of curvature only where it is
         beyond the noise: the component with the most curvature is otherwise that of the most
         noise. And take a curvature far beyond the change of the means as unlikely beforehand.
+    plateaus : tuple of int
+        Degrees from which the prior may fall off.
 
     Returns
     -------
@@ -105,7 +109,7 @@ def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     scale = MODERATE * float(means.std(axis=0).max()) if certain else np.inf
     widths = np.stack(
         [
-            _prior_widths(matrix, powers, means[:, i], covariance[:, i, i], scale)
+            _prior_widths(matrix, powers, means[:, i], covariance[:, i, i], scale, plateaus)
             for i in range(means.shape[1])
         ],
         axis=1,
@@ -179,7 +183,12 @@ def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) ->
 
 
 def _prior_widths(
-    matrix: Array, powers: Powers, means: Array, variances: Array, scale: float
+    matrix: Array,
+    powers: Powers,
+    means: Array,
+    variances: Array,
+    scale: float,
+    plateaus: tuple[int, ...],
 ) -> Array:
     """The widths (terms,) of the prior of one component's coefficients: the root of the mean square
     of those in the table, each with the likelihood of the templates' means as its weight. Infinite
@@ -188,7 +197,7 @@ def _prior_widths(
     free = degree <= 1
     squares, scores = [], []
     span = float(np.ptp(means))
-    for width, rate, plateau in product(WIDTHS, RATES, PLATEAUS):
+    for width, rate, plateau in product(WIDTHS, RATES, plateaus):
         falling = rate ** np.maximum(degree - float(plateau), 0.0)
         widths = np.where(free, 0.0, width * span * falling)
         rows = matrix * widths
