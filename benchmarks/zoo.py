@@ -101,6 +101,7 @@ class Row:
     stat: float  # stated statistical error
     spread: float  # of the estimates, over that of the exact ones
     pulls: tuple[float, ...]  # (estimate - truth) / total error, of each pseudo-experiment
+    covered: float  # share of the 68 percent intervals that contain the truth
     bad_fits: float  # share of p-values below 0.001
     score_check: float  # p-value
     cpu: float  # seconds of the fit
@@ -141,6 +142,7 @@ def judge(problem: Problem, seed: int, **options: Any) -> list[Row]:
                 float(np.nanmean(beyond)) / sigma, float(np.mean([e.stat for e in ours])) / sigma,
                 float(values.std() / exact[:, 0].std()),
                 tuple((e.value - truth) / e.error for e in ours),
+                float(np.mean([e.interval[0] <= truth <= e.interval[1] for e in ours])),
                 float(np.mean([(e.p_value or 1.0) < 1e-3 for e in ours])), check, cpu,
                 tuple(sorted({w.name for e in ours for w in e.warnings})),
             )
@@ -168,7 +170,7 @@ def table(rows: list[Row]) -> str:
             f"{_stated_over_scatter(own):.2f}",
             f"{np.mean([r.stat for r in own]):.3f}",
             f"{np.mean([r.spread for r in own]):.3f}",
-            f"{(pulls < 1).mean():.1%}",
+            f"{np.mean([r.covered for r in own]):.1%}",
             f"{(pulls < 2).mean():.1%}",
             f"{np.mean([r.bad_fits for r in own]):.1%}",
             f"{min(r.score_check for r in own):.2g}",
@@ -178,7 +180,8 @@ def table(rows: list[Row]) -> str:
         lines.append(f"| {name} | {' | '.join(cells)} |")
     pulls = np.abs(np.concatenate([r.pulls for r in rows]))
     blank = " | " * 5
-    lines.append(f"| all |{blank}{(pulls < 1).mean():.1%} | {(pulls < 2).mean():.1%} |{' |' * 4}")
+    covered = np.average([r.covered for r in rows], weights=[len(r.pulls) for r in rows])
+    lines.append(f"| all |{blank}{covered:.1%} | {(pulls < 2).mean():.1%} |{' |' * 4}")
     return "\n".join(lines)
 
 

@@ -18,7 +18,8 @@ def test_it_is_the_spread_over_repeated_simulation():
         model = gl.fit(TOY.templates(2_000, seed), hidden=(), replicas=64, seed=seed)
         estimate = model.likelihood(x).maximum()
         values.append(estimate.value)
-        claimed.append(estimate.simulation)
+        budget = estimate.budget["theta"]
+        claimed.append(np.hypot(budget["simulation"], budget["model"]))
     assert 0.6 < np.mean(claimed) / np.std(values, ddof=1) < 1.6
 
 
