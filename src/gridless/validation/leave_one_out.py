@@ -11,7 +11,6 @@ import numpy as np
 
 from gridless.calibration.calibration import POOR_FIT, Calibration, calibrate
 from gridless.calibration.moments import Moments
-from gridless.calibration.polynomials import terms
 from gridless.errors import InputError
 from gridless.fitting import fit
 from gridless.likelihood.estimate import Estimate
@@ -130,10 +129,7 @@ def mean_without(moments: Moments, k: int) -> tuple[Array, Array]:
     rest = np.arange(len(moments.t)) != k
     found = calibrate(Moments(*(values[rest] for values in _fields(moments))))
     t = moments.t[k][None]
-    row = terms(t, found.mean.powers)[0]
-    size = found.transform.shape[1]
-    changes = [np.tensordot(row, c, 1).reshape(size, -1) for c in (found.noise, found.mean.open)]
-    covariance = np.sum([change @ change.T for change in changes], axis=0)
+    covariance = found.mean_covariance(t[0])
     back = np.linalg.pinv(found.transform)  # from the summaries that it has whitened anew
     return found.centre + found.mean(t)[0] @ back, back.T @ covariance @ back
 
