@@ -11,18 +11,18 @@ from torch import nn
 from gridless import distributed
 from gridless.density.basis import Basis
 from gridless.errors import InputError
-from gridless.measurement.inputs import (
+from gridless.model.cells import make_cells
+from gridless.model.model import Model
+from gridless.model.prior import implied_prior
+from gridless.model.record import FitOptions, TrainingRecord
+from gridless.model.virtual import keep_events
+from gridless.systematics.inputs import (
     Background,
     Systematic,
     check_backgrounds,
     check_systematics,
 )
-from gridless.measurement.mixing import mixed
-from gridless.model.cells import make_cells
-from gridless.model.model import Model
-from gridless.model.prior import implied_prior
-from gridless.model.record import FitOptions, TrainingRecord
-from gridless.model.simulated import keep_events
+from gridless.systematics.mixing import mixed
 from gridless.templates.grid import Grid
 from gridless.templates.summary import files_of_all_ranks, summarise
 from gridless.templates.templates import Templates
@@ -34,8 +34,7 @@ from gridless.training.measuring import check_measurement, measure_network
 from gridless.training.objectives import Objective, find_objective
 from gridless.training.replicas import replicate
 from gridless.training.sizing import choose_size
-from gridless.training.stages import train
-from gridless.training.trainer import Schedule, Trainer
+from gridless.training.trainer import Schedule, Trainer, train
 
 # Steps of Adam that a training takes by default, at the least; and passes over the events.
 DEFAULT_STEPS = 500

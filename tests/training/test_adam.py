@@ -2,8 +2,8 @@
 
 import torch
 
-from gridless.training.adam import Adam
 from gridless.training.checkpoint import State
+from gridless.training.trainer import Adam
 
 
 def test_steps_of_torch():

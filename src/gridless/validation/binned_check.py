@@ -14,8 +14,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from gridless.calibration.calibration import Calibration
-from gridless.calibration.polynomials import Powers, slopes, terms
-from gridless.calibration.simplest import simplest_polynomial
+from gridless.curves.polynomials import Powers, slopes, terms
+from gridless.curves.simplest import simplest_polynomial
 from gridless.errors import InputError
 from gridless.model.model import Model
 from gridless.templates.arrays import Array

@@ -12,8 +12,8 @@ import numpy as np
 
 from gridless.calibration.calibration import calibrate
 from gridless.calibration.moments import Moments
-from gridless.calibration.polynomials import slopes, terms
-from gridless.calibration.simplest import simplest_polynomial
+from gridless.curves.polynomials import slopes, terms
+from gridless.curves.simplest import simplest_polynomial
 from gridless.errors import InputError
 from gridless.fitting import fit
 from gridless.likelihood.estimate import MODEL, SIMULATION
