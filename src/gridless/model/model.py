@@ -101,6 +101,12 @@ class Model(Simulating):
         """The names of the observables."""
         return self.query.names
 
+    @property
+    def nuisances(self) -> tuple[str, ...]:
+        """The names of the nuisance parameters."""
+        known = () if self.measurement is None else self.measurement.nuisances
+        return tuple(one.name for one in known)
+
     @cached_property
     def log_q(self) -> Array:
         """What is subtracted from log p(theta | x) of each event, as Chebyshev coefficients: log q,
