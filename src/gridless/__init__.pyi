@@ -41,7 +41,7 @@ from .model.stream import read_likelihood as read_likelihood
 from .model.stream import read_samples as read_samples
 from .model.virtual import VirtualTemplate as VirtualTemplate
 from .report.channel_figures import draw_channels as draw_channels
-from .report.data_figures import compare as compare
+from .report.comparison import compare as compare
 from .report.data_figures import draw_budget as draw_budget
 from .report.data_figures import draw_data as draw_data
 from .report.figures import draw_closure as draw_closure

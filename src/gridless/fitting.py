@@ -11,6 +11,7 @@ from torch import nn
 from gridless import distributed
 from gridless.density.basis import Basis
 from gridless.errors import InputError
+from gridless.measurement.bins import bin_samples
 from gridless.measurement.inputs import (
     Background,
     Systematic,
@@ -199,9 +200,11 @@ def fit(
     )
     summary = summarise(signal, options.components, target)
     measurement = measure_network(net, whole, options.seed) if whole else None
+    names = [one.name for one in whole.nuisances] if whole else []
+    binned = bin_samples(whole.samples, names, summary.edges, grid) if whole else ()
     return Model(
         net, templates.grid, templates.query, options, record, q, copies, cells, summary,
-        files_of_all_ranks(templates.files), calibration, simulated, measurement,
+        files_of_all_ranks(templates.files), calibration, simulated, measurement, binned,
     )  # fmt: skip
 
 

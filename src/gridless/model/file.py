@@ -26,6 +26,7 @@ from gridless.errors import InputError
 from gridless.files.write import write_whole
 from gridless.likelihood.agreement import Cells
 from gridless.measurement.archive import arrays_of, header_of, measurement_of
+from gridless.measurement.bins import BinnedProcess, process_of
 from gridless.measurement.measurement import Measurement
 from gridless.model.archive import check_finite, check_shape, curve, pack, take, unpack
 from gridless.model.combined import Channels
@@ -119,6 +120,9 @@ def _content(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if model.measurement is not None:
         whole = arrays_of(model.measurement)
         arrays |= {f"measurement.{k}": torch.as_tensor(v) for k, v in whole.items()}
+    for number, process in enumerate(model.binned):
+        made = process.arrays()
+        arrays |= {f"bins.{number}.{k}": torch.as_tensor(v) for k, v in made.items()}
     if model.cells is not None:
         cells = {k: v for k, v in asdict(model.cells).items() if v is not None}
         arrays |= {f"cells.{k}": torch.as_tensor(v) for k, v in cells.items()}
@@ -256,7 +260,25 @@ def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | n
         _build_calibration(_under("calibration.", arrays), grid),
         _build_simulated(_under("simulated.", arrays), grid, len(header.query.observables)),
         _build_measurement(header, _under("measurement.", arrays), grid),
+        _build_bins(header, _under("bins.", arrays), grid),
     )
+
+
+def _build_bins(header: Header, arrays: dict[str, Tensor], grid: Grid) -> tuple[BinnedProcess, ...]:
+    """Backgrounds and systematics in bins; files of before these were kept have none."""
+    if not arrays or header.measurement is None or header.summary is None:
+        return ()
+    bins = sum(len(edges) - 1 for edges in header.summary.edges.values())
+    processes = []
+    for number, _ in enumerate(header.measurement.systematics):
+        own = {n: np.asarray(a.numpy()) for n, a in _under(f"{number}.", arrays).items()}
+        width = len(grid.parameters) if number == 0 else 0
+        count = len(header.measurement.nuisances)
+        try:
+            processes.append(process_of(own, bins, count, width))
+        except ValueError as error:
+            raise InputError(f"damaged, {error}; {_CURE}") from error
+    return tuple(processes)
 
 
 def _build_simulated(

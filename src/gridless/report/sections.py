@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.labels import symbol_of
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.model.file import current_versions
 from gridless.model.model import Model
-from gridless.report.data_figures import compare, draw_budget, draw_data
+from gridless.report.comparison import Comparison, compare
+from gridless.report.data_figures import draw_budget, draw_data
 from gridless.report.figures import draw_closure, draw_contours, draw_likelihood
 from gridless.report.measurement_sections import channel_section, nuisance_section
 from gridless.report.model_figures import draw_distributions, draw_history, draw_prior
@@ -72,35 +75,36 @@ def data(subject: Subject) -> Section | None:
         for name, one in found.items()
     ]
     numbers = [[name, one.chi2, one.bins] for name, one in found.items()]
-    bins = [
-        [name, low, high, n, m, v**0.5]
-        for name, one in found.items()
-        for (low, high), n, m, v in zip(
-            one.observed.axes[0],
-            one.observed.values().tolist(),
-            one.expected.values().tolist(),
-            one.expected.variances().tolist(),
-            strict=True,
-        )
-    ]
-    contents = Table(
-        ["observable", "low", "high", "data", "simulation", "error of simulation"],
-        [],
-        "Events in every bin",
-        bins,
-    )
+    bins = [[name, *row] for name, one in found.items() for row in _bins(one)]
+    head = ["observable", "low", "high", "data", "simulation", "error of simulation"]
+    if model.binned:
+        head += ["before the fit", "error before the fit"]
+    contents = Table(head, [], "Events in every bin", bins)
     return Section(
         "Data against simulation",
         figures=figures,
         lead="Points are the observed events. The line is the simulation at the estimate, "
-        "interpolated between the templates and scaled to the number of events; its band is the "
-        "statistical uncertainty of the simulation.",
+        "interpolated between the templates and scaled to the number of events; its band has the "
+        "statistics of the simulation and what parameters may move after the fit."
+        + (" Hatched is what was expected before the fit." if model.binned else ""),
         show=f"Data and simulation at the estimate for {', '.join(found)}, with ratios",
         tables=[
             Table(["observable", "chi2", "bins"], rows, "Agreement in each observable", numbers),
             contents,
         ],
     )
+
+
+def _bins(one: Comparison) -> list[list[float]]:
+    """Low and high end of every bin, data, and the simulation after and before the fit with
+    errors."""
+    columns = [one.observed.values(), one.expected.values(), np.sqrt(one.expected.variances())]
+    if one.before is not None:
+        columns += [one.before.values(), np.sqrt(one.before.variances())]
+    rows: list[list[float]] = np.column_stack(
+        [np.array(list(one.observed.axes[0])), *columns]
+    ).tolist()
+    return rows
 
 
 def _has_events(subject: Subject) -> bool:
