@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from gridless.measurement.settings import (
+from gridless.model.record import FitOptions
+from gridless.systematics.settings import (
     BackgroundFiles,
     SystematicFiles,
     TemplateFile,
@@ -14,12 +15,11 @@ from gridless.measurement.settings import (
     check_together,
     understood,
 )
-from gridless.model.record import FitOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gridless.measurement.inputs import Background, Systematic
+    from gridless.systematics.inputs import Background, Systematic
     from gridless.templates.query import FileRecord
     from gridless.templates.templates import Templates
 
@@ -226,7 +226,7 @@ class Analysis(BaseModel):
         """
         if not self.systematics and not self.backgrounds:
             return [], [], []
-        from gridless.measurement.reading import Process, read_measurement
+        from gridless.systematics.reading import Process, read_measurement
         from gridless.templates.query import Query
 
         query = Query.of(self.observables, self.weight, self.selection).where(where)

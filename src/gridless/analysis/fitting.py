@@ -13,9 +13,9 @@ from gridless.errors import InputError
 from gridless.model.record import FitOptions
 
 if TYPE_CHECKING:
-    from gridless.measurement.inputs import Background, Systematic
     from gridless.model.combined import Channels
     from gridless.model.model import Model
+    from gridless.systematics.inputs import Background, Systematic
     from gridless.templates.query import FileRecord
     from gridless.templates.templates import Templates
 

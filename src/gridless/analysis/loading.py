@@ -13,8 +13,8 @@ from gridless import strict_yaml
 from gridless.analysis.analysis import Analysis
 from gridless.analysis.channels import CHANNELS, check_channels, split_channels
 from gridless.errors import InputError
-from gridless.measurement.settings import BackgroundFiles, SystematicFiles, TemplateFile
 from gridless.model.record import FitOptions
+from gridless.systematics.settings import BackgroundFiles, SystematicFiles, TemplateFile
 
 # The settings inside of others.
 INNER: dict[str, type[BaseModel]] = {

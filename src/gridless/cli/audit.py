@@ -61,6 +61,6 @@ def _audit(analysis: Analysis, components: int, objective: str, where: str | Non
     found = templates.audit(components, objective)
     if not systematics and not backgrounds:
         return found
-    from gridless.measurement.audit import audit_systematics
+    from gridless.systematics.audit import audit_systematics
 
     return found.joined(audit_systematics(templates, systematics, backgrounds))

@@ -260,8 +260,8 @@ def check_model_first(model: Path, data: Iterable[str] = ()) -> None:
         raise InputError(f"{model}: a file of events where the model belongs; {cure}")
     if swapped:
         raise InputError(f"{swapped[0]}: a model where data belong; give one model, then the data")
-    from gridless.files.paths import check_readable
-    from gridless.model.header import split_channel
+    from gridless.files.table import check_readable
+    from gridless.model.storage.header import split_channel
 
     check_readable(split_channel(model)[0], "give a model written by `gridless fit`")
 
@@ -329,7 +329,7 @@ def check_restrictions(
     model: Any, constrain: dict[str, tuple[float, float]], fix: dict[str, float]
 ) -> None:
     """Refuse constraints that the parameters of a model cannot have, before events are read."""
-    from gridless.likelihood.restrict import check_restricted
+    from gridless.likelihood.derived import check_restricted
 
     # Nuisance parameters have no bounds; the likelihood knows what else to refuse.
     nuisances = set(model.nuisances)

@@ -58,7 +58,7 @@ def report(
     """
     check_model_first(model, data)
     check_places([output], [model, *data_paths(data), *([] if samples is None else [samples])])
-    from gridless.likelihood.restrict import restricted
+    from gridless.likelihood.derived import restricted
 
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)

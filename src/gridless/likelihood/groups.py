@@ -8,9 +8,9 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from gridless.errors import InputError
-from gridless.likelihood import printing
 from gridless.likelihood.agreement import p_value
 from gridless.likelihood.estimate import MODEL, SIMULATION, STAT, Estimate
+from gridless.results import printing
 from gridless.templates.arrays import Array
 
 if TYPE_CHECKING:

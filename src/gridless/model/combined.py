@@ -144,7 +144,7 @@ class Channels(Mapping[str, Model]):
     def save(self, path: str | Path) -> None:
         """Write the models to one safetensors file; `load` gives the same channels, and of
         `path:name` one of the models."""
-        from gridless.model.file import save_channels
+        from gridless.model.storage.file import save_channels
 
         save_channels(self.models, Path(path))
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gridless.likelihood.estimate import Estimate
-from gridless.likelihood.labels import symbol_of
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.warnings import EstimateWarning
-from gridless.model.file import current_versions
 from gridless.model.model import Model
+from gridless.model.storage.file import current_versions
 from gridless.report.comparison import Comparison, compare
 from gridless.report.data_figures import draw_budget, draw_data
 from gridless.report.figures import draw_closure, draw_contours, draw_likelihood
@@ -26,6 +25,7 @@ from gridless.report.typeset import (
     title_html,
     value_html,
 )
+from gridless.results.labels import symbol_of
 from gridless.templates.query import FileRecord
 from gridless.validation.closure import Closure
 
