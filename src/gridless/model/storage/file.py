@@ -116,16 +116,16 @@ def _content(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
         arrays |= {f"calibration.{k}": torch.tensor(v) for k, v in made.items()}
     if model.simulated is not None:
         kept = vars(model.simulated)
-        arrays |= {f"simulated.{k}": torch.as_tensor(v) for k, v in kept.items()}
+        arrays |= {f"simulated.{k}": torch.tensor(v) for k, v in kept.items()}
     if model.measurement is not None:
         whole = arrays_of(model.measurement)
-        arrays |= {f"measurement.{k}": torch.as_tensor(v) for k, v in whole.items()}
+        arrays |= {f"measurement.{k}": torch.tensor(v) for k, v in whole.items()}
     for number, process in enumerate(model.binned):
         made = process.arrays()
-        arrays |= {f"bins.{number}.{k}": torch.as_tensor(v) for k, v in made.items()}
+        arrays |= {f"bins.{number}.{k}": torch.tensor(v) for k, v in made.items()}
     if model.cells is not None:
         cells = {k: v for k, v in asdict(model.cells).items() if v is not None}
-        arrays |= {f"cells.{k}": torch.as_tensor(v) for k, v in cells.items()}
+        arrays |= {f"cells.{k}": torch.tensor(v) for k, v in cells.items()}
     return header.model_dump(), arrays
 
 
