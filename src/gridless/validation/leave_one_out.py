@@ -8,6 +8,7 @@ tells whether interpolation can be trusted. Nothing is simulated, and no event i
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gridless.calibration.calibration import Calibration, calibrate
 from gridless.calibration.moments import Moments
@@ -78,7 +79,7 @@ def leave_one_out(
     return Closure(model.grid.values[inner], tuple(estimates), np.array(intervals))
 
 
-def inner_templates(grid: Grid) -> Any:
+def inner_templates(grid: Grid) -> NDArray[np.int64]:
     """The templates that lie inside of the others, in every parameter."""
     t = grid.unit
     inside = (t > t.min(axis=0) + 1e-9) & (t < t.max(axis=0) - 1e-9)

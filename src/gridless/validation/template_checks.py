@@ -2,14 +2,13 @@
 all others weighted to its theta."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import chdtrc
 
 from gridless.errors import InputError
 from gridless.model.model import Model
-from gridless.model.virtual import tilted
+from gridless.model.virtual import SimulatedEvents, tilted
 from gridless.templates.arrays import Array
 from gridless.validation.leave_one_out import inner_templates, mean_without, moments_of
 
@@ -44,9 +43,9 @@ class Reliability:
     dof: int
 
     @property
-    def largest(self) -> Any:
+    def largest(self) -> float:
         """The largest difference."""
-        return np.abs(self.found - self.predicted).max()
+        return float(np.abs(self.found - self.predicted).max())
 
     @property
     def p_value(self) -> float:
@@ -103,7 +102,7 @@ def reliability(model: Model) -> Reliability:
     return Reliability(predicted, found, error, chi2, dof)
 
 
-def source_events(model: Model) -> Any:
+def source_events(model: Model) -> SimulatedEvents:
     """The kept events, or an error that says what to do."""
     if model.simulated is None:
         raise InputError("the model keeps no simulated events; fit it anew")
