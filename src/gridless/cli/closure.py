@@ -12,6 +12,7 @@ from gridless.cli.options import (
     check_restrictions,
     executor_options,
     likelihood_options,
+    load_one,
     model_file,
     print_json,
     where,
@@ -65,6 +66,9 @@ def closure(
 ) -> None:
     """Estimate samples whose parameters are known: pulls, slope, chi2/dof, coverage.
 
+    MODEL with several channels divides the samples by their selections. Of samples that a
+    systematic has changed, the last lines say whether the fit finds its nuisance parameter.
+
     Example: gridless closure top.safetensors 'test_{mtop}.root:events' --toys 1000
     """
     check_model_first(model, [] if samples is None else [samples])
@@ -82,7 +86,7 @@ def closure(
     check_experiments(2 if toys is None else toys, events, seed)
     from gridless.parallel import cluster
 
-    trained = gl.load(model)
+    trained = load_one(model) if toys is not None else gl.load(model)
     check_restrictions(trained, constrain, fix)
     known = gl.read_samples(trained, samples, weight=weight, where=where)
     with cluster(dask, workers) as executor:
@@ -94,7 +98,7 @@ def closure(
             click.echo(str(table))
         try:
             if toys is not None:
-                tested = gl.coverage(trained, known, toys, events, seed, executor=executor)
+                tested = gl.coverage(load_one(model), known, toys, events, seed, executor=executor)
                 content |= {name: tested.to_dict()[name] for name in ("coverage", "pull_width")}
                 if not machine:
                     click.echo(f"\n{tested}")
@@ -118,7 +122,7 @@ def _left_out(
 
     from gridless.parallel import cluster
 
-    trained = gl.load(model)
+    trained = load_one(model)
     events = None
     if templates is not None:
         query = replace(trained.query, weight=weight or trained.query.weight).where(where)
