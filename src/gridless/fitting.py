@@ -200,7 +200,7 @@ def fit(
     summary = summarise(signal, options.components, target)
     measurement = measure_network(net, whole, options.seed) if whole else None
     names = [one.name for one in whole.nuisances] if whole else []
-    binned = bin_samples(whole.samples, names, summary.edges, grid) if whole else ()
+    binned = bin_samples(whole.samples, names, summary.edges, templates.grid) if whole else ()
     return Model(
         net, templates.grid, templates.query, options, record, q, copies, cells, summary,
         files_of_all_ranks(templates.files), calibration, simulated, measurement, binned,
