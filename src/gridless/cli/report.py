@@ -57,6 +57,9 @@ def report(
     """
     check_model_first(model, data)
     check_places([output], [model, *data, *([] if samples is None else [samples])])
+    from gridless.report.page import check_extra
+
+    check_extra()
     from gridless.files.read import checksum
     from gridless.files.table import check_distinct
     from gridless.likelihood.derived import restricted
