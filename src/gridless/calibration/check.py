@@ -13,7 +13,7 @@ from gridless.curves import chebyshev
 from gridless.curves.polynomials import terms
 from gridless.templates.arrays import Array
 
-SUSPECT_P_VALUE = 1e-4  # of a template, times their number: below this it is not like the others
+SUSPECT_P_VALUE = 1e-3  # of a template, times their number: of good fits one in a thousand is told
 FAILED_P_VALUE = 1e-3  # of all templates together
 LEAST_OTHERS = 2  # templates more than the free terms of the curve: fewer cannot foretell one
 LEAST_INNER = 5  # templates between the ends that foretell both
