@@ -75,6 +75,9 @@ from .validation.closure import Closure as Closure
 from .validation.closure import closure as closure
 from .validation.coverage import Coverage as Coverage
 from .validation.coverage import coverage as coverage
+from .validation.gaps import Gap as Gap
+from .validation.gaps import Gaps as Gaps
+from .validation.gaps import gaps as gaps
 from .validation.leave_one_out import leave_one_out as leave_one_out
 from .validation.plan import Plan as Plan
 from .validation.plan import plan as plan

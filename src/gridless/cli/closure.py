@@ -15,7 +15,6 @@ from gridless.cli.options import (
     load_one,
     model_file,
     print_json,
-    print_result,
     where,
 )
 from gridless.errors import InputError
@@ -40,7 +39,11 @@ from gridless.validation.limits import check_experiments
     "--signal", is_flag=True, help="The samples have no background: hold all shares at 0."
 )
 @click.option("--toys", type=int, help="Pseudo-experiments per value, for the coverage.")
-@click.option("--events", type=int, help="Events per pseudo-experiment.")
+@click.option(
+    "--events",
+    type=int,
+    help="Events per pseudo-experiment; with --leave-one-out, observed events (10,000).",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Fixes everything random.")
 @executor_options
 @as_json
@@ -72,7 +75,11 @@ def closure(
     if leave_one_out:
         if toys is not None or constrain or fix:
             raise InputError("--leave-one-out: takes no --toys, --constrain or --fix; leave them")
-        print_result(_left_out(model, samples, weight, where, dask, workers), machine)
+        table, between = _left_out(model, samples, weight, where, dask, workers, events)
+        if machine:
+            print_json(table.to_dict() | {"gaps": between.to_dict()})
+        else:
+            click.echo(f"{table}\n\n{between}")
         return
     if samples is None:
         raise InputError("SAMPLES: none; give samples of known parameters, or --leave-one-out")
@@ -108,8 +115,9 @@ def _left_out(
     where: str | None,
     dask: str | None,
     workers: int | None,
-) -> Any:
-    """The closure of every inner template without itself."""
+    observed: int | None,
+) -> tuple[Any, Any]:
+    """The closure of every inner template without itself, and what is open between them."""
     from dataclasses import replace
 
     from gridless.parallel import cluster
@@ -127,4 +135,5 @@ def _left_out(
             parameters=trained.grid.parameters,
         )
     with cluster(dask, workers) as executor:
-        return gl.leave_one_out(trained, events, executor)
+        table = gl.leave_one_out(trained, events, executor)
+    return table, gl.gaps(trained) if observed is None else gl.gaps(trained, observed)

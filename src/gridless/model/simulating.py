@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from gridless.curves import chebyshev
-from gridless.curves.polynomials import terms
 from gridless.distributed import own_threads
 from gridless.errors import InputError
 from gridless.likelihood.channel import SHARED, Channel, Toys, generator
@@ -73,12 +72,7 @@ class VirtualToys(Toys):
         calibration = self.model.calibration
         if stat or calibration is None:
             return sums
-        row = terms(point[None], calibration.mean.powers)[0]
-        changes = [
-            np.tensordot(row, changed, 1).reshape(len(source.y[0]), -1)
-            for changed in (calibration.noise, calibration.mean.open)
-        ]
-        covariance = np.sum([change @ change.T for change in changes], axis=0)
+        covariance = calibration.mean_covariance(point)
         # Parts of one model, of which only the last number differs, have the same simulation.
         shared = generator(*seed[:-1], SHARED, SHARED).standard_normal((toys, len(covariance)))
         return np.asarray(sums + self.weight * shared @ _root(covariance).T)

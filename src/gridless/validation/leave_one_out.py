@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from gridless.calibration.calibration import Calibration, calibrate
 from gridless.calibration.moments import Moments
-from gridless.curves.polynomials import terms
 from gridless.errors import InputError
 from gridless.fitting import fit
 from gridless.likelihood.estimate import Estimate
@@ -121,10 +120,7 @@ def mean_without(moments: Moments, k: int) -> tuple[Array, Array]:
     rest = np.arange(len(moments.t)) != k
     found = calibrate(moments.of(rest))
     t = moments.t[k][None]
-    row = terms(t, found.mean.powers)[0]
-    size = found.transform.shape[1]
-    changes = [np.tensordot(row, c, 1).reshape(size, -1) for c in (found.noise, found.mean.open)]
-    covariance = np.sum([change @ change.T for change in changes], axis=0)
+    covariance = found.mean_covariance(t[0])
     back = np.linalg.pinv(found.transform)  # from the summaries that it has whitened anew
     return found.centre + found.mean(t)[0] @ back, back.T @ covariance @ back
 
