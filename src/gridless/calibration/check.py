@@ -13,11 +13,12 @@ from gridless.curves import chebyshev
 from gridless.curves.polynomials import terms
 from gridless.templates.arrays import Array
 
-SUSPECT_P_VALUE = 1e-3  # of a template, times their number: of good fits one in a thousand is told
+SUSPECT_P_VALUE = 1e-4  # of a template, times their number: of good fits one in 10,000 is told
 FAILED_P_VALUE = 1e-3  # of all templates together
 LEAST_OTHERS = 2  # templates more than the free terms of the curve: fewer cannot foretell one
 LEAST_INNER = 5  # templates between the ends that foretell both
 MOST_SUSPECTS = 1 / 3  # of the templates: where more are off, none can be called the wrong one
+MOST_AT_AN_END = 2  # likewise of neighbours at one end: there the curve turns
 SLOW = (2,)  # degrees from which the prior of a curve falls off that shows a single wrong template
 
 
@@ -118,8 +119,8 @@ def template_p_values(calibration: Calibration) -> Array:
     through all templates would bend, is told as well as one in the middle. Two ends that were
     exchanged hide each other; each is foretold by the templates between them, too. The worst
     template below the limit is taken out before the rest is looked at again: its neighbours are not
-    to blame. Where the rest does not come to fit, none can be called the wrong one: the means
-    change fast with theta. They are then compared with a curve that may, too.
+    to blame. Means may also change fast with theta. So what was taken out is compared with a curve
+    through the rest that may, too; and where the rest does not come to fit, all are.
     """
     mean, of_mean = calibration.template_means()
     # A curve asks for the covariance of means and not of events.
@@ -134,11 +135,20 @@ def template_p_values(calibration: Calibration) -> Array:
         worst = int(np.where(kept, p_values, np.inf).argmin())
         if p_values[worst] >= SUSPECT_P_VALUE / count:
             break
-        if kept.sum() <= (1 - MOST_SUSPECTS) * count:
+        if kept.sum() <= (1 - MOST_SUSPECTS) * count or _off_at_an_end(means.t, kept):
             every = np.arange(count)
             return np.array([_foretold(means, k, every != k, PLATEAUS) for k in every])
         kept[worst] = False
+    for k in np.flatnonzero(~kept):
+        p_values[k] = max(p_values[k], _foretold(means, k, kept, PLATEAUS))
     return p_values
+
+
+def _off_at_an_end(t: Array, kept: NDArray[np.bool_]) -> bool:
+    """Whether most that may be wrong at one end of the only parameter already are."""
+    order = np.argsort(t[:, 0])
+    ends = (order[:MOST_AT_AN_END], order[-MOST_AT_AN_END:])
+    return t.shape[1] == 1 and any(not kept[end].any() for end in ends)
 
 
 def _others(t: Array, kept: NDArray[np.bool_], k: np.int64) -> list[NDArray[np.bool_]]:
