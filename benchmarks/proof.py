@@ -18,9 +18,9 @@ from scipy.stats import chi2, kstest
 import gridless as gl
 from benchmarks.zoo import PROBLEMS, Problem
 from gridless import examples
+from gridless.curves.lattice import Lattice
 from gridless.likelihood.belt import Settings, _rises
-from gridless.likelihood.lattice import Lattice
-from gridless.model.toys import _sums
+from gridless.model.simulating import _sums
 from gridless.validation.template_checks import weighted_p_value
 
 SEED = 7

@@ -13,11 +13,11 @@ from gridless.density.network import make_perceptrons
 from gridless.distributed import find_device
 from gridless.errors import InputError
 from gridless.examples import OneObservable
-from gridless.training.adam import Adam
 from gridless.training.events import Events
 from gridless.training.flatness import Flatness, Term
+from gridless.training.newton import event_gradients
 from gridless.training.objectives import find_objective
-from gridless.training.polish import event_gradients
+from gridless.training.stages import Adam
 from gridless.training.trainer import Trainer
 
 META = torch.device("meta")

@@ -6,8 +6,8 @@ from iminuit import Minuit
 from scipy.stats import chi2
 
 import gridless as gl
+from gridless.curves import chebyshev
 from gridless.examples import TwoParameters
-from gridless.likelihood import chebyshev
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
 from gridless.templates.grid import Grid

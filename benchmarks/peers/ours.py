@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gridless as gl
-from gridless.likelihood import chebyshev
+from gridless.curves import chebyshev
 
 Array = NDArray[Any]
 

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from gridless import strict_yaml
 from gridless.errors import InputError
-from gridless.measurement.settings import (
+from gridless.model.record import FitOptions
+from gridless.systematics.settings import (
     BackgroundFiles,
     SystematicFiles,
     TemplateFile,
@@ -18,11 +19,10 @@ from gridless.measurement.settings import (
     check_together,
     understood,
 )
-from gridless.model.record import FitOptions
 
 if TYPE_CHECKING:
-    from gridless.measurement.inputs import Background, Systematic
     from gridless.model.model import Model
+    from gridless.systematics.inputs import Background, Systematic
     from gridless.templates.query import FileRecord
     from gridless.templates.templates import Templates
 
@@ -227,7 +227,7 @@ class Analysis(BaseModel):
         """
         if not self.systematics and not self.backgrounds:
             return [], [], []
-        from gridless.measurement.reading import Process, read_measurement
+        from gridless.systematics.reading import Process, read_measurement
         from gridless.templates.query import Query
 
         query = Query.of(self.observables, self.weight, self.selection).where(where)

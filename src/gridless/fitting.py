@@ -11,18 +11,18 @@ from torch import nn
 from gridless import distributed
 from gridless.density.basis import Basis
 from gridless.errors import InputError
-from gridless.measurement.inputs import (
+from gridless.model.cells import make_cells
+from gridless.model.model import Model
+from gridless.model.prior import implied_prior
+from gridless.model.record import FitOptions, TrainingRecord
+from gridless.model.virtual import keep_events
+from gridless.systematics.inputs import (
     Background,
     Systematic,
     check_backgrounds,
     check_systematics,
 )
-from gridless.measurement.mixing import mixed
-from gridless.model.cells import make_cells
-from gridless.model.model import Model
-from gridless.model.prior import implied_prior
-from gridless.model.record import FitOptions, TrainingRecord
-from gridless.model.simulated import keep_events
+from gridless.systematics.mixing import mixed
 from gridless.templates.grid import Grid
 from gridless.templates.summary import files_of_all_ranks, summarise
 from gridless.templates.templates import Templates

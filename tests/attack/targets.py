@@ -29,8 +29,8 @@ from tests.attack.mutations import Generator, choose
 import gridless as gl
 from gridless.analysis import load_analysis
 from gridless.cli.main import main
-from gridless.model.archive import NO_DIGEST, sign
 from gridless.model.record import FitOptions
+from gridless.model.storage.archive import NO_DIGEST, sign
 from gridless.training.checkpoint import Checkpoint
 
 TEMPLATE_FLAGS = ["--weight", "--selection", "--where", "--bounds", "-x"]

@@ -10,8 +10,8 @@ from gridless.calibration.calibration import calibrate, from_arrays
 from gridless.calibration.check import score_check
 from gridless.calibration.moments import Moments
 from gridless.calibration.source import Interpolation, TemplateNoise
-from gridless.likelihood import minimum
-from gridless.likelihood.curve import Curve
+from gridless.curves import minimum
+from gridless.curves.curve import Curve
 
 T = (np.arange(10) + 0.5)[:, None] / 10
 
@@ -114,7 +114,7 @@ def test_the_score_of_two_parameters_has_mean_zero_everywhere():
     calibration = calibrate(exact_moments(parameters=2, d=2))
     t = np.random.default_rng(1).random((50, 2))
     da, mu = calibration.score_slopes(t), calibration.mean(t)
-    from gridless.calibration.polynomials import slopes
+    from gridless.curves.polynomials import slopes
 
     db = slopes(t, calibration.b_powers) @ calibration.b
     assert np.abs(db - np.einsum("npi,ni->np", da, mu)).max() < 1e-4 * np.abs(da).max()

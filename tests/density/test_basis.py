@@ -8,13 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gridless.curves import chebyshev
 from gridless.density.basis import Basis, box_quadrature, register_basis
 from gridless.density.exp_polynomial import ExpPolynomial
 from gridless.density.gaussian import CorrelatedGaussian, Gaussian
 from gridless.density.logistic import Logistic
 from gridless.density.mixture import Mixture
 from gridless.errors import InputError
-from gridless.likelihood import chebyshev
 from gridless.registry import BASES as REGISTERED
 from gridless.templates.grid import Grid
 

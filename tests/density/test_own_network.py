@@ -11,7 +11,7 @@ from gridless.density.conditioner import ModuleEnsemble
 from gridless.density.gaussian import Gaussian
 from gridless.density.network import Network, make_conditioner, outputs_needed
 from gridless.examples import OneObservable, TwoObservables
-from gridless.model.onnx import onnx_bytes
+from gridless.model.storage.onnx import onnx_bytes
 
 ONE = OneObservable()
 

@@ -7,9 +7,9 @@ import pytest
 from helpers import parabola
 
 import gridless as gl
+from gridless.curves.lattice import Lattice
 from gridless.examples import OneObservable, TwoParameters
 from gridless.likelihood.belt import Belt, Settings, make_belt
-from gridless.likelihood.lattice import Lattice
 
 EXAMPLE = OneObservable()
 

@@ -12,8 +12,8 @@ from iminuit.cost import CostSum
 from scipy.stats import chi2
 
 import gridless as gl
+from gridless.curves import chebyshev
 from gridless.examples import OneObservable
-from gridless.likelihood import chebyshev
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.sources import Replicas

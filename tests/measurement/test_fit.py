@@ -9,7 +9,7 @@ from iminuit.cost import NormalConstraint
 import gridless as gl
 from gridless.examples import Nuisances
 from gridless.measurement.archive import arrays_of, header_of, measurement_of
-from gridless.measurement.mixing import mixed
+from gridless.systematics.mixing import mixed
 
 EXAMPLE = Nuisances()
 X = EXAMPLE.sample(0.4, 4_000, seed=11)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gridless.measurement.shift import fit_shift, shift_powers, shift_terms
-from gridless.measurement.statistics import combined, sample_mean
+from gridless.systematics.statistics import combined, sample_mean
 
 T = np.linspace(0.05, 0.95, 10)[:, None]
 

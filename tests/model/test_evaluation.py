@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
+from gridless.curves import chebyshev
 from gridless.density.gaussian import Gaussian
 from gridless.density.network import make_perceptrons
-from gridless.likelihood import chebyshev
 from gridless.model import evaluation
 from gridless.model.evaluation import log_density, log_likelihood
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gridless as gl
-from gridless.likelihood import chebyshev
+from gridless.curves import chebyshev
 from gridless.model.prior import ImpliedPrior, implied_prior
 
 

@@ -18,7 +18,7 @@ import gridless as gl
 from gridless.examples import OneObservable
 from gridless.files.read import pieces, stream
 from gridless.model import stream as streaming
-from gridless.model.file import model_bytes
+from gridless.model.storage.file import model_bytes
 from gridless.parallel import cluster, run
 from gridless.templates.query import Query
 

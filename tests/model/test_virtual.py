@@ -8,9 +8,8 @@ from scipy.stats import chi2
 
 import gridless as gl
 from gridless.examples import Nuisances, OneObservable, OnlyWidth, TwoParameters
-from gridless.model.file import model_bytes, model_from
-from gridless.model.simulated import SimulatedEvents, keep_events
-from gridless.model.virtual import tilted
+from gridless.model.storage.file import model_bytes, model_from
+from gridless.model.virtual import SimulatedEvents, keep_events, tilted
 
 EXAMPLE = OnlyWidth()
 

@@ -10,7 +10,7 @@ import pytest
 import gridless as gl
 from gridless.errors import InputError
 from gridless.examples import TwoObservables
-from gridless.model.file import current_versions
+from gridless.model.storage.file import current_versions
 from gridless.paper.choices import QUICK
 from gridless.paper.run import reproduce
 from gridless.report.page import Section, Statement, render_report

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import gridless as gl
-from gridless.model.archive import pack, unpack
+from gridless.model.storage.archive import pack, unpack
 from gridless.training.checkpoint import Checkpoint, Epoch, State, fingerprint
 
 PENALTY = {"objective": "penalty", "prior": "flat"}

@@ -26,8 +26,8 @@ import numpy as np
 
 from gridless.calibration.mean_curve import MeanCurve, fit_mean_curve
 from gridless.calibration.moments import Moments
-from gridless.calibration.polynomials import Powers, as_tensor, powers_up_to, slopes, terms
-from gridless.likelihood import chebyshev
+from gridless.curves import chebyshev
+from gridless.curves.polynomials import Powers, as_tensor, powers_up_to, slopes, terms
 from gridless.templates.arrays import Array
 
 A_DEGREE = {1: 12, 2: 6, 3: 4}  # of the polynomials a, by the number of parameters

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from gridless.calibration.calibration import Calibration
-from gridless.likelihood import chebyshev
+from gridless.curves import chebyshev
 from gridless.templates.arrays import Array
 
 SUSPECT_P_VALUE = 1e-4  # of a template, times their number: below this it is not like the others

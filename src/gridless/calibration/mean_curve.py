@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from gridless.calibration.moments import Moments
-from gridless.calibration.polynomials import Powers, powers_up_to, slopes, terms
+from gridless.curves.polynomials import Powers, powers_up_to, slopes, terms
 from gridless.templates.arrays import Array
 
 MAX_DEGREE = {1: 16, 2: 6, 3: 4}  # by the number of parameters

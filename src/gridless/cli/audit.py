@@ -31,7 +31,7 @@ def audit(
     templates = analysis.read_templates(where)
     found = templates.audit(components, objective)
     if systematics or backgrounds:
-        from gridless.measurement.audit import audit_systematics
+        from gridless.systematics.audit import audit_systematics
 
         found = found.joined(audit_systematics(templates, systematics, backgrounds))
     print_result(found, machine)

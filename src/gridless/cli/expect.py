@@ -42,7 +42,7 @@ def expect(
     Example: gridless expect top.safetensors --events 10000 --at mtop 172.5
     """
     check_model_first(model)
-    from gridless.likelihood.restrict import restricted
+    from gridless.likelihood.derived import restricted
 
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)

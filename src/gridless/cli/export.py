@@ -54,8 +54,8 @@ def export(
         raise InputError("export: the likelihood needs observed events; give a data file")
     check_model_first(model, data)
     check_places(wanted, [model, *data])
-    from gridless.likelihood.intervals import LEVEL
-    from gridless.likelihood.restrict import restricted
+    from gridless.curves.intervals import LEVEL
+    from gridless.likelihood.derived import restricted
 
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)

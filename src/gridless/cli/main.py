@@ -10,13 +10,15 @@ from gridless import __version__
 from gridless.__main__ import INTERRUPTED
 from gridless.errors import InputError
 
-# In the order of use. Each is the command `NAME` in gridless/cli/NAME.py, loaded when it is asked
-# for; none of these files loads torch, which takes longer than everything else before the work.
+# In the order of use. Each is the command `NAME` in gridless/cli/NAME.py or in the file of FILES,
+# loaded when it is asked for; none of these files loads torch, which takes longer than everything
+# else before the work.
 VERBS = (
     *("example", "init", "audit", "fit", "expect", "measure", "closure", "report", "export"),
     *("plan", "review"),
     *("demo", "paper"),
 )
+FILES = {"example": "examples", "demo": "examples", "paper": "examples"}
 
 
 class _Verbs(click.Group):
@@ -28,7 +30,8 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in VERBS:
             return None
-        command: click.Command = getattr(import_module(f"gridless.cli.{cmd_name}"), cmd_name)
+        module = import_module(f"gridless.cli.{FILES.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, cmd_name)
         return command
 
     def invoke(self, ctx: click.Context) -> object:

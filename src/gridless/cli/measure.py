@@ -69,7 +69,7 @@ def measure(
     check_model_first(model, data)
     check_places([scan], [model, *data])
     _check_flags(blind, [scan, by, unblind], method, toys)
-    from gridless.likelihood.restrict import restricted
+    from gridless.likelihood.derived import restricted
     from gridless.parallel import cluster
 
     trained = gl.load(model)

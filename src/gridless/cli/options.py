@@ -257,7 +257,7 @@ def check_model_first(model: Path, data: Iterable[str] = ()) -> None:
         raise InputError(f"{model}: a file of events where the model belongs; {cure}")
     if swapped:
         raise InputError(f"{swapped[0]}: a model where data belong; give one model, then the data")
-    from gridless.files.paths import check_readable
+    from gridless.files.table import check_readable
 
     check_readable(model, "give a model written by `gridless fit`")
 
@@ -277,7 +277,7 @@ def check_restrictions(
     model: Any, constrain: dict[str, tuple[float, float]], fix: dict[str, float]
 ) -> None:
     """Refuse constraints that the parameters of a model cannot have, before events are read."""
-    from gridless.likelihood.restrict import check_restricted
+    from gridless.likelihood.derived import check_restricted
 
     # Nuisance parameters have no bounds; the likelihood knows what else to refuse.
     known = () if model.measurement is None else model.measurement.names

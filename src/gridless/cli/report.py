@@ -59,7 +59,7 @@ def report(
     check_places([output], [model, *data, *([] if samples is None else [samples])])
     from gridless.files.read import checksum
     from gridless.files.table import check_distinct
-    from gridless.likelihood.restrict import restricted
+    from gridless.likelihood.derived import restricted
 
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gridless.curves import chebyshev
 from gridless.errors import InputError
-from gridless.likelihood import chebyshev
 from gridless.registry import BASES, call_of
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid

@@ -10,7 +10,7 @@ from scipy.special import gammaln, log_ndtr
 from scipy.stats import norm
 
 from gridless.examples.profiled import Profiled
-from gridless.measurement.inputs import Background, Systematic
+from gridless.systematics.inputs import Background, Systematic
 from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
 

@@ -8,7 +8,7 @@ from scipy.special import gammaln
 from scipy.stats import gamma, logistic, norm
 
 from gridless.examples.profiled import Profiled
-from gridless.measurement.inputs import Background, Systematic
+from gridless.systematics.inputs import Background, Systematic
 from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
 

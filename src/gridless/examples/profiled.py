@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridless.examples.example import Example
-from gridless.measurement.inputs import Background, Systematic
+from gridless.systematics.inputs import Background, Systematic
 from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
 

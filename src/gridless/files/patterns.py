@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.files.paths import check_readable
-from gridless.files.table import split_source
+from gridless.files.table import check_readable, split_source
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 

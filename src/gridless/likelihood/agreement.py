@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtrc
 
-from gridless.likelihood import chebyshev
+from gridless.curves import chebyshev
 from gridless.templates.arrays import Array
 from gridless.templates.copies import MAX_COPIES, Keys
 

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gridless.curves import minimum
+from gridless.curves.intervals import check_level
+from gridless.curves.lattice import Lattice
 from gridless.errors import InputError
 from gridless.files.write import write_whole
-from gridless.likelihood import minimum
-from gridless.likelihood.channel import Place
-from gridless.likelihood.intervals import check_level
-from gridless.likelihood.lattice import Lattice
-from gridless.likelihood.toys import generator
+from gridless.likelihood.channel import Place, generator
 from gridless.parallel import run
 from gridless.templates.arrays import Array
 

@@ -5,8 +5,8 @@ from hashlib import sha256
 from typing import Any
 
 from gridless.errors import InputError
-from gridless.likelihood import printing
 from gridless.likelihood.estimate import Estimate
+from gridless.results import printing
 
 BLIND_RANGE = 0.25  # of the range between the bounds: the largest offset
 LEAST_KEY = 4  # letters of a key: fewer are guessed by mistake

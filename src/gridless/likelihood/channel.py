@@ -1,21 +1,56 @@
 """What the observed events of one model say: the part of a likelihood that one model gives."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridless.curves import chebyshev
+from gridless.curves.curve import Curve, add_series, ordered
 from gridless.errors import InputError
-from gridless.likelihood import chebyshev
 from gridless.likelihood.agreement import Agreement
-from gridless.likelihood.curve import Curve, add_series, ordered
 from gridless.likelihood.sources import Source
-from gridless.likelihood.toys import Toys
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array, as_number
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Binned
+
+# A draw of everything that a channel's simulation leaves open uses the same random numbers in all
+# parts of one model; this is their seed's last part.
+SHARED = 1
+
+
+class Toys(ABC):
+    """Draws likelihoods of events at any theta, as many events as were observed.
+
+    The likelihood of a pseudo-experiment is -sum_j Y_j f_j(t) + g(t), with a short vector Y.
+    """
+
+    @abstractmethod
+    def draw(self, t: Array, toys: int, seed: tuple[int, ...], stat: bool) -> Array:
+        """Vectors Y (toys, size) of events at one point of the unit box.
+
+        `stat` leaves out that the simulation could have come out otherwise.
+        """
+
+    @abstractmethod
+    def functions(self, t: Array) -> tuple[Array, Array]:
+        """f (size, points) and g (points,) at points (points, parameters)."""
+
+    @abstractmethod
+    def __add__(self, other: "Toys") -> "Toys":
+        """Those of both sets of events of one model."""
+
+    @abstractmethod
+    def restrict(self, axis: int, t: float) -> "Toys":
+        """With one parameter held at t."""
+
+
+def generator(*seed: int) -> np.random.Generator:
+    """Random numbers of their own for every tuple."""
+    return np.random.default_rng(seed)
 
 
 class Constraint(NamedTuple):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridless.likelihood import printing
 from gridless.likelihood.channel import Channel, Constraint, add_offered
+from gridless.results import printing
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Histogram

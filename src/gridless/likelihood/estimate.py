@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gridless import strict_json
-from gridless.likelihood import printing
-from gridless.likelihood.by_name import ByName
-from gridless.likelihood.labels import label_html
 from gridless.likelihood.warnings import EstimateWarning
+from gridless.results import printing
+from gridless.results.by_name import ByName
+from gridless.results.labels import label_html
 from gridless.templates.arrays import Array
 from gridless.templates.query import used_of
 

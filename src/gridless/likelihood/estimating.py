@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gridless.likelihood import minimum, warnings
+from gridless.curves import minimum
+from gridless.curves.curve import Curve
+from gridless.likelihood import warnings
 from gridless.likelihood.agreement import p_value
 from gridless.likelihood.channel import Place
-from gridless.likelihood.curve import Curve
 from gridless.likelihood.estimate import STAT, Estimate, ParameterEstimate
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array

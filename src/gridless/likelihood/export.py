@@ -11,12 +11,12 @@ import numpy as np
 import yaml
 
 from gridless import strict_json
+from gridless.curves.intervals import LEVEL
 from gridless.errors import InputError
 from gridless.files.write import write_whole
 from gridless.likelihood.estimate import ParameterEstimate
-from gridless.likelihood.intervals import LEVEL
-from gridless.likelihood.labels import unit_of
 from gridless.likelihood.likelihood import Likelihood
+from gridless.results.labels import unit_of
 from gridless.templates.arrays import Array
 
 POINTS = 201  # values of a parameter in a scan, both bounds included

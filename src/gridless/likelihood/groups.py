@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.likelihood import printing
 from gridless.likelihood.agreement import p_value
 from gridless.likelihood.estimate import STAT, Estimate
+from gridless.results import printing
 from gridless.templates.arrays import Array
 
 if TYPE_CHECKING:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gridless.curves import minimum
+from gridless.curves.curve import Curve
+from gridless.curves.intervals import LEVEL, check_level, contour, interval, widened
 from gridless.errors import InputError
-from gridless.likelihood import minimum
 from gridless.likelihood.belt import WILKS, Belt, constructed
 from gridless.likelihood.channel import (
     Channel,
@@ -19,12 +21,10 @@ from gridless.likelihood.channel import (
     make_curve,
     merge_channels,
 )
-from gridless.likelihood.curve import Curve
 from gridless.likelihood.derived import Derived
 from gridless.likelihood.display import Displayed
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.estimating import beyond_covariances, inside_covariances, make_estimate
-from gridless.likelihood.intervals import LEVEL, check_level, contour, interval, widened
 from gridless.templates.arrays import Array, as_number, as_numbers
 
 

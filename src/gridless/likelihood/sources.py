@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gridless.likelihood import chebyshev
-from gridless.likelihood.curve import Curve
+from gridless.curves import chebyshev
+from gridless.curves.curve import Curve
 from gridless.templates.arrays import Array
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scipy.special import pdtrc
 
-from gridless.likelihood.printing import probability
+from gridless.results.printing import probability
 from gridless.templates.arrays import Array
 from gridless.templates.audit import Audit
 from gridless.templates.copies import MAX_COPIES

@@ -11,7 +11,7 @@ from gridless.measurement.features import Features
 from gridless.measurement.measurement import Measurement, Nuisance, Share
 from gridless.measurement.process import Process
 from gridless.measurement.shift import Shift, shift_powers
-from gridless.measurement.statistics import FOLDS
+from gridless.systematics.statistics import FOLDS
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 

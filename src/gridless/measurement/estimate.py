@@ -8,15 +8,15 @@ from types import MappingProxyType
 from typing import Any
 
 from gridless.errors import InputError
-from gridless.likelihood import printing
 from gridless.likelihood.estimate import Estimate, ParameterEstimate, correlation, read_only
 from gridless.measurement import tables
-from gridless.measurement.cabinetry import (
+from gridless.measurement.tables import (
     FitResults,
     RankingResults,
     fit_results,
     ranking_results,
 )
+from gridless.results import printing
 from gridless.templates.arrays import Array
 
 

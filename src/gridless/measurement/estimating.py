@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gridless.curves.intervals import LEVEL
 from gridless.likelihood import warnings
 from gridless.likelihood.agreement import p_value
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.estimate import STAT, ParameterEstimate, read_only
-from gridless.likelihood.intervals import LEVEL
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.measurement.estimate import MeasurementEstimate, NuisanceEstimate
 from gridless.templates.arrays import Array

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from gridless.curves.intervals import chi2_quantile
+from gridless.curves.newton import inverse_on, minimise
 from gridless.errors import InputError
 from gridless.likelihood.channel import Channel, Constraint
 from gridless.likelihood.estimate import STAT
-from gridless.likelihood.intervals import chi2_quantile
-from gridless.measurement.curve_term import CurveTerm
 from gridless.measurement.measurement import Nuisance
-from gridless.measurement.newton import inverse_on, minimise
-from gridless.measurement.term import SummaryChannel, SummaryTerm
+from gridless.measurement.term import CurveTerm, SummaryChannel, SummaryTerm
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gridless.curves import chebyshev
+from gridless.curves.curve import Curve
+from gridless.curves.intervals import LEVEL, check_level
 from gridless.errors import InputError
-from gridless.likelihood import chebyshev
 from gridless.likelihood.belt import WILKS, Belt
 from gridless.likelihood.channel import (
     Channel,
@@ -18,8 +20,6 @@ from gridless.likelihood.channel import (
     make_constraint,
     merge_channels,
 )
-from gridless.likelihood.curve import Curve
-from gridless.likelihood.intervals import LEVEL, check_level
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.minuit import MinuitCost
 from gridless.measurement.estimate import MeasurementEstimate

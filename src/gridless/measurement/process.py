@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gridless.calibration.polynomials import Powers
+from gridless.curves.polynomials import Powers
 from gridless.measurement.shift import Shift, shift_powers, shift_slopes, shift_terms
 from gridless.templates.arrays import Array
 

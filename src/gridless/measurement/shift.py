@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from gridless.calibration.polynomials import Powers, powers_up_to, slopes, terms
+from gridless.curves.polynomials import Powers, powers_up_to, slopes, terms
 from gridless.templates.arrays import Array
 
 DEGREE = {1: 3, 2: 2, 3: 1}  # of the polynomial, by the number of parameters

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
 
+from gridless.curves import chebyshev
 from gridless.density.network import Network
-from gridless.likelihood import chebyshev
 from gridless.likelihood.agreement import FAR_SHOWN, LEAST_SHARE, Cells, FarEvent, Filling
 from gridless.likelihood.warnings import OUTSIDE_SHARE
 from gridless.model.evaluation import MAX_DOUBLE_EVENTS, log_density

@@ -1,8 +1,13 @@
-"""The likelihood of observed events as a channel: calibrated, or as the network has learnt it."""
+"""The likelihood of observed events as a channel: calibrated, or as the network has learnt it.
 
+Every group of events is a channel with a name.
+"""
+
+from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 from operator import add
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,18 +15,29 @@ from torch import Tensor
 
 from gridless.calibration.calibration import Calibration
 from gridless.calibration.source import Interpolation, TemplateNoise
+from gridless.curves import chebyshev
 from gridless.density.network import Network
-from gridless.likelihood import chebyshev
+from gridless.errors import InputError
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.estimate import MODEL, SIMULATION
+from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.sources import Replicas as ReplicaSource
 from gridless.measurement.measurement import Measurement
 from gridless.measurement.term import Sums, sums_of
-from gridless.model.evaluation import event_polynomials, log_density, log_likelihood
+from gridless.model.evaluation import (
+    event_features,
+    event_polynomials,
+    log_density,
+    log_likelihood,
+    mean_summaries,
+)
 from gridless.model.replicas import Replicas
-from gridless.model.summaries import event_features, mean_summaries
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
+
+MAX_GROUPS = 100  # more are a mistake: a number that differs from event to event
+
+Evaluate = Callable[[Array, Array | None], Likelihood]
 
 
 def calibrated_channel(
@@ -148,3 +164,35 @@ def learnt_vectors(network: Network, sizes: tuple[int, ...], table: Array) -> tu
     rows = [log_p for _, log_p in log_density(network, table, t, factor=False)]
     units = np.eye(len(t)).reshape(-1, *sizes)
     return torch.cat(rows), np.array([chebyshev.coefficients(u) for u in units])
+
+
+def grouped(likelihood_of: Evaluate, table: Array, weights: Array | None, by: Any) -> Likelihood:
+    """The sum of the likelihoods of the groups, each evaluated once.
+
+    Parameters
+    ----------
+    likelihood_of : callable
+        The likelihood of events and weights.
+    table, weights : array (events, observables), array (events,) or None
+        The events.
+    by : array (events,)
+        The group of each: numbers or texts.
+    """
+    labels = np.asarray(by)
+    if labels.shape != (len(table),):
+        raise InputError(
+            f"by: {labels.shape} for {len(table)} events that are used; give one group per event"
+        )
+    values, number = np.unique(labels, return_inverse=True)
+    if len(values) > MAX_GROUPS:
+        raise InputError(
+            f"by: {len(values):,} different values; give at most {MAX_GROUPS} groups, such as "
+            "run - run % 1000"
+        )
+    parts = []
+    for k, value in enumerate(values):
+        own = number == k
+        name = f"{value:g}" if np.issubdtype(values.dtype, np.floating) else str(value)
+        part = likelihood_of(table[own], None if weights is None else weights[own])
+        parts.append(part.named(name))
+    return reduce(add, parts)

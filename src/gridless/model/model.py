@@ -18,7 +18,6 @@ from gridless.distributed import own_threads
 from gridless.errors import GridlessWarning, InputError
 from gridless.files.expressions import names as names_in
 from gridless.files.read import ENTRY, Sample, read
-from gridless.likelihood import printing
 from gridless.likelihood.agreement import Agreement, Cells
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
@@ -36,18 +35,19 @@ from gridless.model.cells import far_events, fill
 from gridless.model.channels import (
     calibrated_channel,
     calibrated_vectors,
+    grouped,
     learnt_channel,
     learnt_vectors,
     observed_sums,
 )
 from gridless.model.evaluation import mixture_of
-from gridless.model.grouping import grouped
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.replicas import Replicas
-from gridless.model.simulated import SimulatedEvents
 from gridless.model.simulating import Simulating
+from gridless.model.virtual import SimulatedEvents
+from gridless.results import printing
 from gridless.templates.arrays import Array, as_events, as_weights, check_total, check_used
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Binned, Histogram, bin_events
@@ -296,13 +296,13 @@ class Model(Simulating):
 
     def __reduce__(self) -> Any:
         # Pickled as its file, so that tasks in other processes get what `load` would give them.
-        from gridless.model.file import model_bytes, unpickled
+        from gridless.model.storage.file import model_bytes, unpickled
 
         return unpickled, (model_bytes(self),)
 
     def save(self, path: str | Path) -> None:
         """Write the model to one safetensors file, from which `load` makes the same model."""
-        from gridless.model.file import save_model
+        from gridless.model.storage.file import save_model
 
         save_model(self, Path(path))
 

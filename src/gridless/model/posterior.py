@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
+from gridless.curves import chebyshev
 from gridless.density.basis import box_quadrature
 from gridless.density.mixture import Mixture
 from gridless.errors import InputError
-from gridless.likelihood import chebyshev
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 

@@ -8,8 +8,8 @@ import torch
 from numpy.typing import ArrayLike
 
 from gridless import distributed
+from gridless.curves import chebyshev
 from gridless.density.network import Network
-from gridless.likelihood import chebyshev
 from gridless.model.evaluation import MAX_DOUBLE_EVENTS, approximate_curve, sum_of_densities
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid

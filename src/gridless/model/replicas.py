@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gridless.curves import chebyshev
 from gridless.density.network import Network
-from gridless.likelihood import chebyshev
 from gridless.model.evaluation import MAX_DOUBLE_EVENTS
 from gridless.templates.arrays import Array, slices
 

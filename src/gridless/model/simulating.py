@@ -1,21 +1,145 @@
-"""What a model says without observed events: simulation at any theta, and expected likelihoods."""
+"""What a model says without observed events: simulation at any theta, expected likelihoods,
+and pseudo-experiments: sums of the vectors of events drawn at any theta."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
+from gridless.curves import chebyshev
+from gridless.curves.polynomials import terms
 from gridless.distributed import own_threads
 from gridless.errors import InputError
-from gridless.likelihood.channel import Channel
+from gridless.likelihood.channel import SHARED, Channel, Toys, generator
 from gridless.likelihood.likelihood import Likelihood
 from gridless.measurement.likelihood import MeasurementLikelihood
 from gridless.measurement.term import SummaryChannel, expected_sums
 from gridless.model.channels import channel_of_sum
-from gridless.model.toys import VirtualToys
-from gridless.model.virtual import Reweighting, VirtualTemplate, unit_point, virtual_template
+from gridless.model.virtual import (
+    Reweighting,
+    VirtualTemplate,
+    tilted,
+    unit_point,
+    virtual_template,
+)
+from gridless.templates.arrays import Array
 
 if TYPE_CHECKING:
     from gridless.model.model import Model
+
+MAX_DIRECT = 128  # events that are drawn one by one; of more, blocks of as many
+BLOCKS = 4096  # blocks that larger numbers of events are made of
+MIN_NORMAL = 4000  # events whose sum is drawn from a normal distribution
+DRAWN_AT_ONCE = 2**20  # events, so that memory stays small
+
+
+@dataclass(frozen=True, eq=False)
+class VirtualToys(Toys):
+    """Draws from the events that a model keeps, weighted to theta.
+
+    Attributes
+    ----------
+    model : Model
+        What keeps the events and estimates.
+    weight, squares : float
+        The sums of the weights of the observed events, and of their squares.
+    held : tuple of (int, float)
+        Parameters that are held, by their place among those that are left when it happens.
+    """
+
+    model: "Model"
+    weight: float
+    squares: float
+    held: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def events(self) -> int:
+        """Events without weights that fluctuate as much."""
+        return max(1, round(self.weight**2 / self.squares))
+
+    def draw(self, t: Array, toys: int, seed: tuple[int, ...], stat: bool) -> Array:
+        point = self._all(t[None])[0]
+        source = self.model.reweighting
+        weights = source.at(point)
+        if (weights < 0).any():
+            # Nothing can be drawn with a negative chance.
+            weights = tilted(weights.clip(min=0), source.y, weights @ source.y)
+        sums = _sums(source.y, weights, self.events, toys, generator(*seed))
+        sums *= self.weight / self.events
+        calibration = self.model.calibration
+        if stat or calibration is None:
+            return sums
+        row = terms(point[None], calibration.mean.powers)[0]
+        changes = [
+            np.tensordot(row, changed, 1).reshape(len(source.y[0]), -1)
+            for changed in (calibration.noise, calibration.mean.open)
+        ]
+        covariance = np.sum([change @ change.T for change in changes], axis=0)
+        # Parts of one model, of which only the last number differs, have the same simulation.
+        shared = generator(*seed[:-1], SHARED, SHARED).standard_normal((toys, len(covariance)))
+        return np.asarray(sums + self.weight * shared @ _root(covariance).T)
+
+    def functions(self, t: Array) -> tuple[Array, Array]:
+        points, source = self._all(t), self.model.reweighting
+        f = np.array([chebyshev.evaluate(row, points) for row in source.matrix])
+        return f, self.weight * chebyshev.evaluate(source.offset, points)
+
+    def __add__(self, other: Toys) -> "VirtualToys":
+        if not isinstance(other, VirtualToys):
+            raise ValueError("pseudo-experiments of different kinds do not add")
+        return replace(
+            self, weight=self.weight + other.weight, squares=self.squares + other.squares
+        )
+
+    def restrict(self, axis: int, t: float) -> "VirtualToys":
+        return replace(self, held=(*self.held, (axis, t)))
+
+    def _all(self, t: Array) -> Array:
+        """Points with the held parameters."""
+        for axis, value in reversed(self.held):
+            t = np.insert(t, axis, value, axis=1)
+        return t
+
+
+def _sums(y: Array, weights: Array, events: int, toys: int, random: np.random.Generator) -> Array:
+    """Sums (toys, size) of the vectors of `events` events, each drawn with its weight."""
+    if events <= MAX_DIRECT:
+        return _direct(y, weights, events, toys, random)
+    mean = weights @ y
+    rest = y - mean
+    covariance = (rest * weights[:, None]).T @ rest
+    if events >= MIN_NORMAL:
+        normal = random.standard_normal((toys, len(mean)))
+        return np.asarray(events * mean + np.sqrt(events) * normal @ _root(covariance).T)
+    # Of blocks, which keep skewness and tails, with exactly the mean and covariance of the events.
+    blocks = _direct(rest, weights, MAX_DIRECT, BLOCKS, random)
+    blocks -= blocks.mean(axis=0)
+    found = np.linalg.pinv(_root(np.cov(blocks.T, bias=True).reshape(len(mean), -1)))
+    blocks = blocks @ found.T @ _root(MAX_DIRECT * covariance).T
+    count, left = divmod(events, MAX_DIRECT)
+    chosen = random.integers(0, BLOCKS, (toys, count))
+    total = blocks[chosen].sum(axis=1) + events * mean
+    return np.asarray(total + (_direct(rest, weights, left, toys, random) if left else 0.0))
+
+
+def _direct(y: Array, weights: Array, events: int, toys: int, random: np.random.Generator) -> Array:
+    """Sums of events that are drawn one by one."""
+    share = np.cumsum(weights)
+    share /= share[-1]
+    found = np.empty((toys, y.shape[1]))
+    step = max(1, DRAWN_AT_ONCE // events)
+    for begin in range(0, toys, step):
+        rows = min(step, toys - begin)
+        drawn = np.searchsorted(share, random.random((rows, events)), side="right")
+        found[begin : begin + rows] = y[drawn.clip(max=len(y) - 1)].sum(axis=1)
+    return found
+
+
+def _root(covariance: Array) -> Array:
+    """A matrix whose product with its transpose is the covariance, singular or not."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(values.clip(min=0)))
 
 
 class Simulating:

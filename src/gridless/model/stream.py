@@ -10,7 +10,7 @@ from gridless.files.read import Sample, pieces, stream
 from gridless.files.table import Rows, check_distinct
 from gridless.files.template_files import read_known
 from gridless.likelihood.likelihood import Likelihood
-from gridless.model.grouping import grouped
+from gridless.model.channels import grouped
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import check_squares, check_total, check_used

@@ -11,8 +11,8 @@ from gridless import __version__, strict_json
 from gridless.examples import OneObservable, TwoObservables
 from gridless.files.write import write_whole
 from gridless.fitting import fit
-from gridless.model.file import load
 from gridless.model.model import Model
+from gridless.model.storage.file import load
 from gridless.paper.choices import Choices
 from gridless.templates.templates import Templates
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from gridless import strict_json
 from gridless.likelihood.agreement import p_value
-from gridless.likelihood.labels import unit_of
 from gridless.likelihood.warnings import SMALL_P_VALUE, rule_of
 from gridless.report.typeset import (
     budget_html,
@@ -18,6 +17,7 @@ from gridless.report.typeset import (
     symbol_html,
     value_html,
 )
+from gridless.results.labels import unit_of
 from gridless.templates.query import used_of
 
 if TYPE_CHECKING:

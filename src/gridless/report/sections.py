@@ -10,10 +10,9 @@ from markupsafe import Markup
 
 from gridless.files.write import write_whole
 from gridless.likelihood.estimate import Estimate
-from gridless.likelihood.labels import symbol_of
 from gridless.likelihood.likelihood import Likelihood
-from gridless.model.file import current_versions
 from gridless.model.model import Model
+from gridless.model.storage.file import current_versions
 from gridless.report.card import make_card
 from gridless.report.data_figures import compare, draw_budget, draw_data
 from gridless.report.figures import draw_closure, draw_contours, draw_likelihood
@@ -28,6 +27,7 @@ from gridless.report.typeset import (
     title_html,
     value_html,
 )
+from gridless.results.labels import symbol_of
 from gridless.templates.query import FileRecord
 from gridless.validation.closure import Closure
 

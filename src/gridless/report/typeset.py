@@ -13,9 +13,9 @@ from typing import Any
 from markupsafe import Markup
 
 from gridless import strict_json
-from gridless.likelihood import printing
 from gridless.likelihood.estimate import ParameterEstimate
-from gridless.likelihood.labels import label_html, symbol_of, unit_of
+from gridless.results import printing
+from gridless.results.labels import label_html, symbol_of, unit_of
 
 MINUS = "\u2212"  # as long as a plus
 SMALLEST_PLAIN = 1e-5  # errors of less and of more are written with a power of ten

@@ -1,4 +1,7 @@
-"""The network of a fit, with its first weights drawn."""
+"""The network of a fit: the sizes that it may have, from simple to complex, and its first
+weights."""
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -15,7 +18,41 @@ from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 from gridless.templates.templates import Templates
 from gridless.training.objectives import Objective
-from gridless.training.sizes import Size
+
+DEFAULT_HIDDEN = (16,)
+# Tried one after the other, by the number of parameters: degree in theta, and units.
+LADDERS: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {
+    1: ((2, ()), (2, (8,)), (3, (16,)), (5, (32,)), (6, (64,))),
+    2: ((2, ()), (2, (16,)), (3, (32,))),
+    3: ((2, ()), (2, (16,)), (2, (32,))),
+}
+
+
+@dataclass(frozen=True)
+class Size:
+    """Degree of the exponent in theta, units of the hidden layers, and networks side by side."""
+
+    degree: int
+    hidden: tuple[int, ...]
+    members: int = 1
+
+    def __str__(self) -> str:
+        units = " x ".join(str(n) for n in self.hidden) or "no"
+        return f"degree {self.degree}, {units} hidden units"
+
+
+def ladder(parameters: int) -> list[Size]:
+    """The sizes to try for so many parameters."""
+    return [Size(degree, hidden) for degree, hidden in LADDERS[parameters]]
+
+
+def given_size(options: FitOptions) -> Size | None:
+    """The size that the options leave no choice about; None if the events shall choose it."""
+    by_hand = (options.basis, options.hidden, options.network)
+    if all(one is None for one in by_hand) and options.components == 1 and options.calibrate:
+        return None
+    size = Size(2, DEFAULT_HIDDEN if options.hidden is None else options.hidden)
+    return replace(size, members=options.ensemble or 1)
 
 
 def make_network(

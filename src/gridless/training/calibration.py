@@ -9,7 +9,7 @@ from gridless import distributed
 from gridless.calibration.calibration import Calibration, calibrate
 from gridless.calibration.moments import Moments
 from gridless.density.network import Network
-from gridless.model.summaries import event_summaries, mean_summaries, summary_basis
+from gridless.model.evaluation import event_summaries, mean_summaries, summary_basis
 from gridless.templates.arrays import Array, weights_or_ones
 from gridless.templates.templates import Templates
 

@@ -13,8 +13,8 @@ from torch import Tensor
 from gridless import distributed
 from gridless.errors import GridlessWarning, InputError
 from gridless.files.write import write_whole
-from gridless.model.archive import check_finite, pack, unpack
 from gridless.model.record import Epoch, History
+from gridless.model.storage.archive import check_finite, pack, unpack
 
 _KEY = "gridless-checkpoint"
 

@@ -12,22 +12,22 @@ from gridless.calibration.moments import Moments
 from gridless.density.network import Network
 from gridless.errors import InputError
 from gridless.measurement.features import Features, discriminants, make_features
-from gridless.measurement.inputs import Background, Systematic
 from gridless.measurement.measurement import Measurement, Nuisance, Share
 from gridless.measurement.process import Process
-from gridless.measurement.samples import (
+from gridless.measurement.shift import Shift, fit_shift
+from gridless.model.evaluation import event_features
+from gridless.systematics.crossing import crossed_shifts
+from gridless.systematics.inputs import Background, Systematic
+from gridless.systematics.samples import (
     Events,
     ProcessSamples,
     Varied,
     background_samples,
     signal_samples,
 )
-from gridless.measurement.shift import Shift, fit_shift
-from gridless.measurement.statistics import FOLDS, Mean, combined, sample_mean, steadied
-from gridless.model.summaries import event_features
+from gridless.systematics.statistics import FOLDS, Mean, combined, sample_mean, steadied
 from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
-from gridless.training.crossing import crossed_shifts
 
 POOR_FIT = 0.01  # p-value below which a curve does not describe the means of the templates
 MOST_LEARNT = 400_000  # events of a sample from which projections are learnt

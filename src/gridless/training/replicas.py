@@ -16,14 +16,13 @@ import torch
 from torch import Tensor
 
 from gridless import distributed
+from gridless.curves import chebyshev
 from gridless.density.network import Network
 from gridless.errors import GridlessWarning
-from gridless.likelihood import chebyshev
 from gridless.model.replicas import COMPARED_EVENTS, MOVED_SHARE, Replicas, event_slices
 from gridless.templates.arrays import Array
 from gridless.training.events import Events
-from gridless.training.newton import flatten, restore
-from gridless.training.polish import MAX_NEWTON_PARAMETERS, event_gradients
+from gridless.training.newton import MAX_NEWTON_PARAMETERS, event_gradients, flatten, restore
 from gridless.training.trainer import Trainer
 
 # Training events that are drawn again.

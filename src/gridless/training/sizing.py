@@ -15,12 +15,10 @@ from gridless.model.record import FitOptions, TriedSize
 from gridless.parallel import progress_bar
 from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
-from gridless.training.building import make_network
+from gridless.training.building import Size, given_size, ladder, make_network
 from gridless.training.events import split_events
-from gridless.training.newton import flatten
+from gridless.training.newton import MAX_NEWTON_PARAMETERS, NewtonRound, flatten, newton_steps
 from gridless.training.objectives import Objective
-from gridless.training.polish import MAX_NEWTON_PARAMETERS, NewtonRound, newton_steps
-from gridless.training.sizes import Size, given_size, ladder
 from gridless.training.stages import AdamStage
 from gridless.training.trainer import Schedule, Trainer
 

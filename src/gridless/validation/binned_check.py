@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from scipy.special import chdtrc
 
 from gridless.calibration.calibration import Calibration
-from gridless.calibration.polynomials import Powers, powers_up_to, slopes, terms
+from gridless.curves.polynomials import Powers, powers_up_to, slopes, terms
 from gridless.errors import InputError
 from gridless.model.model import Model
 from gridless.templates.arrays import Array

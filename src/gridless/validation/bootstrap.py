@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from gridless.curves.intervals import LEVEL, check_level
 from gridless.errors import InputError
-from gridless.likelihood import printing
 from gridless.likelihood.estimate import read_only
-from gridless.likelihood.intervals import LEVEL, check_level
 from gridless.model.model import Model
 from gridless.parallel import run
+from gridless.results import printing
 from gridless.templates.arrays import Array
 from gridless.validation.pseudo_experiments import BATCH, SHARED_BATCHES, Draws, best_values
 

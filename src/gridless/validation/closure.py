@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gridless.likelihood import printing
-from gridless.likelihood.by_name import ByName
+from gridless.curves.intervals import check_level
+from gridless.likelihood.derived import restricted
 from gridless.likelihood.estimate import STAT, Estimate, correlation, read_only
-from gridless.likelihood.intervals import check_level
-from gridless.likelihood.restrict import restricted
 from gridless.model.model import Model
 from gridless.parallel import run
+from gridless.results import printing
+from gridless.results.by_name import ByName
 from gridless.templates.arrays import Array
 from gridless.validation.nuisances import nuisance_notes, nuisances_of
 from gridless.validation.samples import Samples, known_samples

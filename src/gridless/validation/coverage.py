@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.likelihood import printing
 from gridless.likelihood.estimate import read_only
 from gridless.model.model import Model
 from gridless.parallel import run
+from gridless.results import printing
 from gridless.templates.arrays import Array
 from gridless.validation.limits import check_experiments
 from gridless.validation.pseudo_experiments import Draws, estimates

@@ -11,7 +11,7 @@ import numpy as np
 
 from gridless.calibration.calibration import POOR_FIT, Calibration, calibrate
 from gridless.calibration.moments import Moments
-from gridless.calibration.polynomials import terms
+from gridless.curves.polynomials import terms
 from gridless.errors import InputError
 from gridless.fitting import fit
 from gridless.likelihood.estimate import Estimate

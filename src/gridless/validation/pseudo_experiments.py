@@ -13,18 +13,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gridless.curves import chebyshev
+from gridless.curves.curve import Curve
+from gridless.curves.intervals import LEVEL, chi2_quantile
+from gridless.curves.minimum import lowest, minima_of_curves, second_slopes
 from gridless.distributed import own_threads
-from gridless.likelihood import chebyshev
 from gridless.likelihood.channel import Channel
-from gridless.likelihood.curve import Curve
-from gridless.likelihood.intervals import LEVEL, chi2_quantile
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.minimum import lowest, minima_of_curves, second_slopes
 from gridless.measurement.likelihood import MeasurementLikelihood
 from gridless.measurement.measurement import Measurement
 from gridless.measurement.term import SummaryChannel, Sums
+from gridless.model.evaluation import event_features
 from gridless.model.model import Model
-from gridless.model.summaries import event_features
 from gridless.templates.arrays import Array
 
 BATCH = 200  # pseudo-experiments drawn at once

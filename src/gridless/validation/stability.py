@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc
 
+from gridless.curves import minimum
 from gridless.errors import InputError
 from gridless.fitting import fit
-from gridless.likelihood import minimum
 from gridless.likelihood.estimate import STAT
 from gridless.model.model import Model
 from gridless.parallel import run

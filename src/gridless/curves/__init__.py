@@ -1,0 +1,1 @@
+"""Smooth functions of theta as short vectors: their minima, intervals and crossings. No torch."""

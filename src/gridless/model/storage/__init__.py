@@ -1,0 +1,1 @@
+"""A model in a file: safetensors with a header, and ONNX for programs without torch."""

@@ -1,0 +1,299 @@
+"""Saving a model as one safetensors file, and loading it. Nothing in the file is ever executed."""
+
+import platform
+from dataclasses import asdict, replace
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from gridless.calibration.calibration import Calibration, from_arrays
+from gridless.density.basis import Basis
+from gridless.density.conditioner import Conditioner
+from gridless.density.network import (
+    UNLIMITED,
+    Factory,
+    Network,
+    make_conditioner,
+    outputs_needed,
+)
+from gridless.errors import InputError
+from gridless.files.write import write_whole
+from gridless.likelihood.agreement import Cells
+from gridless.measurement.archive import arrays_of, header_of, measurement_of
+from gridless.measurement.measurement import Measurement
+from gridless.model.model import Model
+from gridless.model.prior import ImpliedPrior
+from gridless.model.record import FitOptions
+from gridless.model.replicas import Replicas
+from gridless.model.storage.archive import check_finite, check_shape, curve, pack, take, unpack
+from gridless.model.storage.header import FORMAT, Header, read_header
+from gridless.model.virtual import SimulatedEvents
+from gridless.registry import BASES, NETWORKS
+from gridless.templates.grid import Grid
+
+_KEY = "gridless"
+_CURE = "save the model again"
+
+
+def current_versions() -> dict[str, str]:
+    """The versions of what matters to a result."""
+    packages = ("gridless", "torch", "numpy", "scipy", "iminuit")
+    return {name: version(name) for name in packages} | {"Python": platform.python_version()}
+
+
+def save_model(model: Model, path: Path) -> None:
+    """Write the model's arrays and header to `path`."""
+    write_whole(path, model_bytes(model))
+
+
+def model_bytes(model: Model) -> bytes:
+    """What a model file holds."""
+    network, grid = model.network, model.grid
+    header = Header(
+        format=FORMAT,
+        versions=current_versions(),
+        parameters=list(grid.parameters),
+        query=model.query,
+        options=model.options.to_dict(),
+        record=replace(model.record, versions={}),
+        basis=network.basis.name,
+        basis_options=network.basis.options(),
+        components=network.components,
+        network=network.conditioner.name,
+        network_options=network.conditioner.options(),
+        members=network.members,
+        files=list(model.files),
+        summary=model.summary,
+        labels=dict(grid.labels),
+        measurement=None if model.measurement is None else header_of(model.measurement),
+    )
+    arrays = {f"network.{name}": value for name, value in network.state_dict().items()}
+    arrays |= {
+        "grid.values": torch.tensor(grid.values),
+        "grid.bounds": torch.tensor(grid.bounds),
+        "prior.log_q": torch.as_tensor(model.implied_prior.log_q),
+    }
+    if model.replicas is not None:
+        state = model.replicas.network.state_dict()
+        arrays |= {f"replicas.network.{name}": value for name, value in state.items()}
+        arrays["replicas.log_q"] = torch.as_tensor(model.replicas.log_q)
+    if model.calibration is not None:
+        made = model.calibration.arrays()
+        arrays |= {f"calibration.{k}": torch.as_tensor(v) for k, v in made.items()}
+    if model.simulated is not None:
+        kept = vars(model.simulated)
+        arrays |= {f"simulated.{k}": torch.as_tensor(v) for k, v in kept.items()}
+    if model.measurement is not None:
+        whole = arrays_of(model.measurement)
+        arrays |= {f"measurement.{k}": torch.as_tensor(v) for k, v in whole.items()}
+    if model.cells is not None:
+        cells = {k: v for k, v in asdict(model.cells).items() if v is not None}
+        arrays |= {f"cells.{k}": torch.as_tensor(v) for k, v in cells.items()}
+    return pack(arrays, _KEY, header.model_dump())
+
+
+def load(path: str | Path, network: Factory | nn.Module | None = None) -> Model:
+    """Load a model from a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `Model.save` or `gridless fit` has written. Nothing in it is executed.
+    network : function (inputs, outputs) -> torch.nn.Module, or torch.nn.Module, optional
+        For a model with a network of your own that has no registered name: what makes it, as it was
+        given to `fit`. Files hold its weights, never its code.
+
+    Returns
+    -------
+    Model
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> model = gl.fit(OneObservable().templates(500, seed=1), hidden=3, epochs=2, replicas=0)
+    >>> model.save("model.safetensors")
+    >>> gl.load("model.safetensors").observables
+    ('x',)
+    """
+    return model_from(_content(Path(path)), str(path), network)
+
+
+def model_from(content: bytes, name: str, network: Factory | nn.Module | None = None) -> Model:
+    """The model of a file with that content and that name."""
+    found, arrays, signed = unpack(content, _KEY, name, _CURE)
+    header = read_header(found, name, signed)
+    if not header.network and network is None:
+        raise InputError(
+            f"{name}: its network has no registered name; give load(path, network=...) what was "
+            "given to fit, or fit with a name from register_network"
+        )
+    try:
+        return _build(header, arrays, network or header.network)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+    except (KeyError, RuntimeError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{name}: damaged, its arrays do not fit its header ({error}); {_CURE}"
+        ) from error
+
+
+@lru_cache(maxsize=8)
+def unpickled(content: bytes) -> Model:
+    """The model of pickled content: made once in a process, however many tasks it comes with."""
+    return model_from(content, "the pickled model")
+
+
+def _content(path: Path) -> bytes:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give a model written by save()")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: may not be read ({error}); ask its owner") from error
+
+
+def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | nn.Module) -> Model:
+    check_finite(arrays)
+    grid = _build_grid(header, arrays)
+    width = len(header.parameters)
+    log_q = take(arrays, "prior.log_q", *curve(width))
+    network = _build_network(header, grid, made_by, header.members, _under("network.", arrays))
+    replicas = None
+    if "replicas.log_q" in arrays:
+        changes = take(arrays, "replicas.log_q", None, *curve(width))
+        state = _under("replicas.network.", arrays)
+        copies = _build_network(header, grid, made_by, header.members * len(changes), state)
+        replicas = Replicas(copies, changes)
+    cells = None
+    if any(name.startswith("cells.") for name in arrays):
+        centres = take(arrays, "cells.centres", None, len(header.query.observables))
+        share = take(arrays, "cells.share", len(centres), *curve(width))
+        effective = take(arrays, "cells.effective", *curve(width))
+        variance = None
+        if "cells.variance" in arrays:
+            variance = take(arrays, "cells.variance", len(centres), *curve(width))
+        cells = Cells(centres, float(take(arrays, "cells.reach")), share, effective, variance)
+    return Model(
+        network,
+        grid,
+        header.query,
+        FitOptions.of(**header.options),
+        replace(header.record, versions=header.versions),
+        ImpliedPrior(log_q, grid),
+        replicas,
+        cells,
+        header.summary,
+        tuple(header.files),
+        _build_calibration(_under("calibration.", arrays), grid),
+        _build_simulated(_under("simulated.", arrays), grid, len(header.query.observables)),
+        _build_measurement(header, _under("measurement.", arrays), grid),
+    )
+
+
+def _build_simulated(
+    arrays: dict[str, Tensor], grid: Grid, observables: int
+) -> SimulatedEvents | None:
+    if not arrays:
+        return None
+    template = arrays["template"]
+    check_shape("simulated.template", template, None, kind=torch.int32)
+    kept = SimulatedEvents(
+        take(arrays, "x", len(template), observables),
+        np.asarray(template.numpy()),
+        take(arrays, "weights", len(template)),
+    )
+    try:
+        kept.check(len(grid), observables)
+    except ValueError as error:
+        raise InputError(f"damaged, {error}; {_CURE}") from error
+    return kept
+
+
+def _build_measurement(header: Header, arrays: dict[str, Tensor], grid: Grid) -> Measurement | None:
+    if header.measurement is None:
+        return None
+    found = {name: np.asarray(array.numpy()) for name, array in arrays.items()}
+    try:
+        return measurement_of(header.measurement, found, grid, len(header.query.observables))
+    except (ValueError, IndexError) as error:
+        raise InputError(f"damaged, {error}; {_CURE}") from error
+
+
+def _build_calibration(arrays: dict[str, Tensor], grid: Grid) -> Calibration | None:
+    if not arrays:
+        return None
+    found = {name: np.asarray(array.numpy()) for name, array in arrays.items()}
+    calibration = from_arrays(found)
+    try:
+        calibration.check(len(grid), len(grid.parameters))
+    except ValueError as error:
+        raise InputError(f"damaged, {error}; {_CURE}") from error
+    return calibration
+
+
+def _build_grid(header: Header, arrays: dict[str, Tensor]) -> Grid:
+    width = len(header.parameters)
+    values = take(arrays, "grid.values", None, width)
+    bounds = take(arrays, "grid.bounds", width, 2)
+    low, high = bounds.T
+    if not (low < high).all() or (values < low).any() or (values > high).any():
+        raise InputError(f"damaged, its bounds {bounds.tolist()} are none of its grid; {_CURE}")
+    return Grid(values, bounds, tuple(header.parameters), header.labels)
+
+
+def _build_network(
+    header: Header,
+    grid: Grid,
+    made_by: str | Factory | nn.Module,
+    members: int,
+    state: dict[str, Tensor],
+) -> Network:
+    basis: Basis = BASES.find(header.basis).from_options(header.basis_options)
+    if basis.parameters != len(grid.parameters):
+        raise InputError(f"damaged, its basis is one of {basis.parameters} parameter(s); {_CURE}")
+    inputs = len(header.query.observables)
+    outputs = outputs_needed(basis, header.components)
+    templates, log_share = state.get("templates"), state.get("log_share")
+    if templates is not None:
+        check_shape("templates", templates, len(grid), len(grid.parameters))
+        check_shape("log_share", state["log_share"], len(grid))
+    made = NETWORKS.find(made_by) if isinstance(made_by, str) else made_by
+    ours = isinstance(made, type) and issubclass(made, Conditioner)
+    # Only shapes are made of what a header asks for: nothing is allocated before they are compared.
+    with torch.device("meta" if ours else "cpu"):
+        conditioner = make_conditioner(made_by, inputs, outputs, members, header.network_options)
+        network = Network(conditioner, basis, header.components, inputs, templates, log_share)
+    # Format 2 has the perceptron's arrays without the name of its part of the network.
+    named = {
+        f"conditioner.{name}" if name.startswith(("weights.", "biases.")) else name: value
+        for name, value in state.items()
+    }
+    # Files of before the range of the inputs was kept have none, and a mean in float32.
+    named = _default_inputs(inputs) | named
+    for name, array in network.state_dict().items():
+        check_shape(name, named[name], *array.shape, kind=array.dtype)
+    network.load_state_dict(named, assign=ours)
+    if not ((network.scale > 0).all() and (network.bend >= 0).all()):
+        raise InputError(f"damaged, a scale of its inputs is not positive; {_CURE}")
+    if not (network.low <= network.high).all():
+        raise InputError(f"damaged, its inputs end before they begin; {_CURE}")
+    return network
+
+
+def _default_inputs(inputs: int) -> dict[str, Tensor]:
+    """The range of inputs that has no ends."""
+    return {
+        "mean_rest": torch.zeros(inputs),
+        "low": torch.full((inputs,), -UNLIMITED),
+        "high": torch.full((inputs,), UNLIMITED),
+    }
+
+
+def _under(prefix: str, arrays: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The arrays whose names begin with `prefix`, without it."""
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}

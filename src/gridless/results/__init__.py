@@ -1,0 +1,1 @@
+"""What all results share: found by name, printed in one style, labels set in HTML. No torch."""

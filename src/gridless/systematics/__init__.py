@@ -1,0 +1,1 @@
+"""Systematics and backgrounds as a user gives them: samples, files, their audit. No torch."""

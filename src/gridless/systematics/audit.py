@@ -1,0 +1,185 @@
+"""The audit of systematics: is each variation what it is meant to be, and what does its noise cost?
+
+Every observable is looked at in bins of equal content. What a variation does to the contents, and
+the covariance of that, event by event where events are shared, answers all questions.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtrc
+
+from gridless.systematics.inputs import check_backgrounds, check_systematics
+from gridless.systematics.samples import (
+    Events,
+    ProcessSamples,
+    Varied,
+    background_samples,
+    signal_samples,
+)
+from gridless.systematics.statistics import FOLDS, Mean, combined, sample_mean
+from gridless.templates.arrays import Array
+from gridless.templates.audit import Audit
+from gridless.templates.finding import Finding
+from gridless.templates.templates import Templates
+
+BINS = 10  # of equal content, per observable
+NOTHING = 1e-12  # square of a change of shares that is rounding
+P_NOISE = 0.05  # p-value of no change above which a variation cannot be told from noise
+SAME_SIGN = 0.7  # cosine of the angle between the changes up and down
+SIGNIFICANT = 2.0  # mean square of a change in units of its noise, whose direction can be told
+MAX_COST = 0.5  # noise of a variation in units of that of the templates
+MOST_EVENTS = 50_000  # of a sample that are looked at, at one value of theta
+
+
+def audit_systematics(templates: Templates, systematics: Any = (), backgrounds: Any = ()) -> Audit:
+    """Check what each variation does to the distributions of the observables.
+
+    Findings for each systematic: `vanishing` (nothing changes), `noise` (a change that cannot be
+    told from the statistics of the samples), `same sign` (up and down change the same way), and
+    `independent` (what it costs that the variations are not made of the templates' events).
+
+    Parameters
+    ----------
+    templates : Templates
+        The signal.
+    systematics, backgrounds : sequence of Systematic, of Background
+        As for `fit`.
+
+    Returns
+    -------
+    Audit
+        Findings by `systematic: question`.
+
+    Examples
+    --------
+    >>> from gridless.examples import Nuisances
+    >>> templates, systematics, backgrounds = Nuisances().simulate(2_000, seed=1)
+    >>> audit = audit_systematics(templates, systematics, backgrounds)
+    >>> audit.ok, audit["jes: noise"].met
+    (True, True)
+    """
+    systematics, backgrounds = check_systematics(systematics), check_backgrounds(backgrounds)
+    findings = _of_process(signal_samples(templates, systematics), "")
+    for one in backgrounds:
+        findings += _of_process(background_samples(one, templates.x.shape[1]), f"{one.name}, ")
+    return Audit(f"{len(systematics)} systematics, {len(backgrounds)} backgrounds", tuple(findings))
+
+
+def _of_process(sample: ProcessSamples, prefix: str) -> list[Finding]:
+    edges = [
+        np.unique(np.quantile(column, np.arange(1, BINS) / BINS)) for column in sample.nominal.x.T
+    ]
+    found: list[Finding] = []
+    for varied in sample.varied:
+        found += _findings(sample, varied, edges, prefix + varied.name)
+    return found
+
+
+def _findings(
+    sample: ProcessSamples, varied: Varied, edges: Sequence[Array], name: str
+) -> list[Finding]:
+    """All findings on one variation of one process."""
+    changes, covariances, costs = [], [], []
+    ends: list[list[tuple[Array, Array]]] = []
+    for point, template in enumerate(varied.template):
+        sides = [_shares(side, point, edges) for side in varied.sides]
+        nominal = None if template < 0 else _shares(sample.nominal, int(template), edges)
+        if len(sides) == 2:
+            change, covariance = combined([(0.5, sides[0]), (-0.5, sides[1])])
+        elif nominal is None:
+            continue
+        else:
+            change, covariance = combined([(1.0, sides[0]), (-1.0, nominal)])
+        changes.append(change)
+        covariances.append(covariance)
+        if nominal is not None:
+            costs.append(np.sqrt(np.trace(covariance) / np.trace(nominal.mean_covariance)))
+            if len(sides) == 2:
+                ends.append([combined([(1.0, side), (-1.0, nominal)]) for side in sides])
+    change, covariance = np.mean(changes, axis=0), np.sum(covariances, axis=0) / len(changes) ** 2
+    size = float(np.sqrt(change @ change))
+    chi2, dof = _chi2(change, covariance)
+    p_value = float(chdtrc(dof, chi2)) if dof else 0.0
+    nothing = size**2 < NOTHING
+    cosine = _cosine(ends)
+    cost = float(np.mean(costs)) if costs else np.nan
+    return [
+        Finding(
+            f"{name}: vanishing",
+            not nothing,
+            size,
+            "nothing changes in any observable: leave it out, or look for a wrong file"
+            if nothing
+            else f"shares of events change by up to {np.abs(change).max():.2g}",
+        ),
+        Finding(
+            f"{name}: noise",
+            nothing or p_value < P_NOISE,
+            p_value,
+            f"the change cannot be told from the statistics of the samples (p = {p_value:.2g}): "
+            "simulate more, use the events of the templates, or leave it out"
+            if not nothing and p_value >= P_NOISE
+            else f"the change is beyond the statistics of the samples (p = {p_value:.2g})",
+        ),
+        Finding(
+            f"{name}: same sign",
+            cosine < SAME_SIGN,
+            cosine,
+            "up and down change the distributions in the same direction: look at both, or give one"
+            if cosine >= SAME_SIGN
+            else "up and down change the distributions in different directions",
+        ),
+        Finding(
+            f"{name}: independent",
+            varied.same or not cost > MAX_COST,
+            cost,
+            "made of the events of the templates: their common fluctuation cancels"
+            if varied.same
+            else f"other events than those of the templates, whose noise is {cost:.2g} of that of "
+            "a template: less of the systematic can be told; vary the templates' own events",
+        ),
+    ]
+
+
+def _shares(events: Events, point: int, edges: Sequence[Array]) -> Mean:
+    """Shares of the events in the bins of every observable; the last bin of each is the rest."""
+    own = np.flatnonzero(events.point == point)
+    step = -(-len(own) // MOST_EVENTS)
+    own = own[(events.key[own] // FOLDS) % step == 0] if step > 1 else own
+    columns = [
+        np.eye(len(cut) + 1)[np.searchsorted(cut, events.x[own, j])][:, :-1]
+        for j, cut in enumerate(edges)
+    ]
+    key = events.key[own]
+    return sample_mean(np.hstack(columns), events.weights[own], key, key % FOLDS, "a variation")
+
+
+def _cosine(ends: list[list[tuple[Array, Array]]]) -> float:
+    """The cosine between the mean changes up and down in units of their noise; -1 within the noise.
+
+    Parameters
+    ----------
+    ends : list of [(change, covariance) of up, of down]
+        At every value of theta.
+    """
+    if not ends:
+        return -1.0
+    found = []
+    for side in range(2):
+        change = np.mean([point[side][0] for point in ends], axis=0)
+        variance = np.sum([np.diag(point[side][1]) for point in ends], axis=0) / len(ends) ** 2
+        known = variance > 0
+        found.append(np.where(known, change / np.sqrt(np.where(known, variance, 1.0)), 0.0))
+    if min(float(np.mean(one**2)) for one in found) < SIGNIFICANT:
+        return -1.0
+    size = np.sqrt((found[0] @ found[0]) * (found[1] @ found[1]))
+    return float(found[0] @ found[1] / size)
+
+
+def _chi2(change: Array, covariance: Array) -> tuple[float, int]:
+    values, vectors = np.linalg.eigh(covariance)
+    keep = values > 1e-6 * max(values.max(), 1e-300)
+    along = vectors[:, keep].T @ change
+    return float((along**2 / values[keep]).sum()), int(keep.sum())

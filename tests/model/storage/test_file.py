@@ -1,0 +1,256 @@
+"""A saved model is the same model; any other file is refused with a reason."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+import gridless as gl
+from gridless.examples import OneObservable, TwoObservables
+from gridless.model.storage.archive import pack
+from gridless.model.storage.file import model_bytes
+from gridless.templates.query import FileRecord, Query
+
+
+@pytest.fixture
+def path(model, tmp_path):
+    path = tmp_path / "deep" / "model.safetensors"
+    model.save(path)
+    return path
+
+
+def read(path):
+    with safe_open(path, framework="pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+
+
+def test_round_trip(model, path):
+    loaded = gl.load(path)
+    x = OneObservable().sample(0.3, 500, seed=1)
+    before, after = model.likelihood(x), loaded.likelihood(x)
+    np.testing.assert_array_equal(before.coefficients, after.coefficients)
+    assert repr(loaded) == repr(model)
+    assert loaded.record == model.record
+    assert loaded.options == model.options
+    assert loaded.grid.parameters == model.grid.parameters
+    np.testing.assert_array_equal(loaded.grid.values, model.grid.values)
+
+
+def test_ensembles_and_other_bases_survive(tmp_path):
+    templates = TwoObservables().templates(500, seed=1)
+    model = gl.fit(
+        templates,
+        basis=gl.ExpPolynomial(3, floor=0.04),
+        components=2,
+        hidden=(),
+        ensemble=2,
+        objective=gl.Penalty(at=[0, 0.5, 1], density="histogram"),
+        epochs=1,
+    )
+    model.save(tmp_path / "m.safetensors")
+    x = templates.x[:50]
+    loaded = gl.load(str(tmp_path / "m.safetensors"))
+    np.testing.assert_array_equal(
+        loaded.posterior(x).log_prob(0.4), model.posterior(x).log_prob(0.4)
+    )
+    assert loaded.options.objective["penalty"]["at"] == [0, 0.5, 1]
+
+
+def test_no_such_file(tmp_path):
+    with pytest.raises(gl.InputError, match="no such file"):
+        gl.load(tmp_path / "nothing.safetensors")
+
+
+@pytest.mark.parametrize("keep", [0, 5, 300, -10])
+def test_truncated_files(path, keep):
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(gl.InputError, match="damaged, or not a safetensors file"):
+        gl.load(path)
+
+
+def test_a_pickle_is_not_opened(tmp_path):
+    path = tmp_path / "model.pt"
+    torch.save({"a": 1}, path)
+    with pytest.raises(gl.InputError, match="damaged, or not a safetensors file"):
+        gl.load(path)
+
+
+def test_a_foreign_safetensors_file(tmp_path):
+    path = tmp_path / "other.safetensors"
+    save_file({"a": torch.zeros(2)}, path)
+    with pytest.raises(gl.InputError, match="not a gridless model"):
+        gl.load(path)
+
+
+def rewrite(path, arrays, header):
+    """A file with that header and a digest of its own, as by somebody who knows how."""
+    header = {key: value for key, value in header.items() if value is not None}
+    path.write_bytes(pack(arrays, "gridless", header))
+
+
+def change_header(path, **changes):
+    arrays, metadata = read(path)
+    header = json.loads(metadata["gridless"])
+    header.pop("digest")
+    rewrite(path, arrays, header | changes)
+
+
+def change_array(path, name, change):
+    arrays, metadata = read(path)
+    header = json.loads(metadata["gridless"])
+    header.pop("digest")
+    arrays[name] = change(arrays[name])
+    rewrite(path, arrays, header)
+
+
+def test_a_newer_file(path):
+    change_header(path, format=99, something_new=True)
+    with pytest.raises(gl.InputError, match=r"written by a newer gridless .* upgrade gridless"):
+        gl.load(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"members": None}, "(?s)its header is damaged .*members"),
+        ({"network_options": "many"}, "its header is damaged"),
+        ({"network_options": {"hidden": [9]}}, "which does not fit its header"),
+        ({"basis": "of_my_own"}, "there is no 'of_my_own'.*import the module"),
+    ],
+)
+def test_inconsistent_headers(path, changes, message):
+    change_header(path, **changes)
+    with pytest.raises(gl.InputError, match=message):
+        gl.load(path)
+
+
+def test_missing_arrays(path):
+    arrays, metadata = read(path)
+    arrays.pop("prior.log_q")
+    header = json.loads(metadata["gridless"])
+    header.pop("digest")
+    rewrite(path, arrays, header)
+    with pytest.raises(gl.InputError, match=r"prior.log_q is missing"):
+        gl.load(path)
+
+
+def test_any_changed_byte_is_told(path):
+    content = path.read_bytes()
+    for place in np.random.default_rng(1).integers(len(content), size=60):
+        changed = bytearray(content)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(gl.InputError, match=r"damaged|newer|not read any more|not a grid"):
+            gl.load(path)
+
+
+def test_a_changed_weight_is_told(path):
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(gl.InputError, match=r"changed or damaged since .*save the model again"):
+        gl.load(path)
+
+
+def test_the_digest_cannot_be_left_out(path):
+    arrays, metadata = read(path)
+    header = json.loads(metadata["gridless"])
+    header.pop("digest")
+    save_file(arrays, path, {"gridless": json.dumps(header)})
+    with pytest.raises(gl.InputError, match="has no digest"):
+        gl.load(path)
+
+
+def test_the_same_model_gives_the_same_bytes(model, path):
+    assert model_bytes(model) == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("grid.bounds", lambda a: a.flip(1), "its bounds"),
+        ("grid.bounds", lambda a: a * 0, "its bounds"),
+        ("grid.bounds", lambda a: a * torch.nan, r"grid.bounds has values that are no numbers"),
+        ("cells.share", lambda a: a * torch.nan, r"cells.share has values"),
+        ("cells.centres", lambda a: a.repeat(1, 2), r"cells.centres is \(\d+, 2\)"),
+        ("cells.share", lambda a: a[:-1], r"cells.share is"),
+        ("prior.log_q", lambda a: torch.zeros(10**6, dtype=torch.float64), r"prior.log_q is"),
+        ("network.scale", lambda a: a * 0, "scale of its inputs"),
+        ("network.mean", lambda a: a / 0, r"network.mean has values"),
+        ("network.templates", lambda a: a[:-1], "templates is"),
+        ("calibration.a", lambda a: a[:-1], "calibration.a_powers is"),
+        ("calibration.transform", lambda a: a[:, :-1], "calibration.a is"),
+    ],
+)
+def test_arrays_that_make_no_model(path, name, change, message):
+    change_array(path, name, change)
+    with pytest.raises(gl.InputError, match=message):
+        gl.load(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": -1}, "of format -1, which is not read any more"),
+        ({"parameters": ["theta", "theta"]}, "not all of their own|does not fit|is none of"),
+        ({"network_options": {"hidden": [30_000] * 3, "activation": "tanh"}}, "does not fit"),
+        ({"members": 10**12}, "does not fit"),
+        ({"components": 10**12}, "does not fit|damaged"),
+        ({"record": {"history": [], "gain": 1}}, "no epoch"),
+        ({"record": {"history": [{"stage": 1}]}}, r"record.history.0"),
+        ({"record": {"history": 5}}, r"record.history"),
+        ({"summary": {"audit": 3}}, "summary"),
+        ({"query": {"observables": ["x"]}}, r"query.observables"),
+    ],
+)
+def test_headers_that_make_no_model(path, changes, message):
+    change_header(path, **changes)
+    with pytest.raises(gl.InputError, match=message):
+        gl.load(path)
+
+
+@pytest.mark.parametrize("prior", ["dividd", None, 3])
+def test_unknown_choices(path, prior):
+    arrays, metadata = read(path)
+    header = json.loads(metadata["gridless"])
+    header.pop("digest")
+    header["options"]["prior"] = prior
+    rewrite(path, arrays, header)
+    with pytest.raises(gl.InputError, match="prior"):
+        gl.load(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 5000, '{"format":' * 3000, "9" * 5000, "null", '{"a": NaN}']
+)
+def test_headers_that_no_parser_likes(path, text):
+    arrays, _ = read(path)
+    save_file(arrays, path, {"gridless": text})
+    with pytest.raises(gl.InputError, match="its header is damaged"):
+        gl.load(path)
+
+
+def test_names_of_files_that_are_no_text_are_spelt_out(model, tmp_path):
+    files = (FileRecord("top_\udcff.root", 3),)
+    replace(model, files=files).save(tmp_path / "m.safetensors")
+    assert gl.load(tmp_path / "m.safetensors").files[0].source == "top_\\udcff.root"
+
+
+def test_a_file_of_the_version_before_loads():
+    # Written by version 0.1.0: two Gaussians on the observable 2 * x, selected and weighted.
+    model = gl.load(Path(__file__).parent / "format_2.safetensors")
+    assert model.query == Query({"2 * x": "2 * x"}, "w", "x > -1")
+    assert (model.options.seed, model.options.components, model.options.prior) == (3, 2, "divide")
+    assert model.record.epochs == 2
+    assert len(model.record.history) == 3
+    assert model.record.where == "entry < 300"
+    assert [record.events for record in model.files] == [288, 294, 297]
+    x = np.linspace(-1, 3, 200)
+    with pytest.warns(gl.GridlessWarning, match="is not applied"):
+        estimate = model.likelihood(x).maximum()
+    assert estimate.value == pytest.approx(0.636532797, abs=1e-6)
