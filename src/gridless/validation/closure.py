@@ -17,7 +17,7 @@ from gridless.parallel import run
 from gridless.results import printing
 from gridless.results.by_name import ByName
 from gridless.templates.arrays import Array
-from gridless.validation.nuisances import nuisance_notes, nuisances_of
+from gridless.validation.nuisances import nuisance_notes, nuisances_of, varying_shares
 from gridless.validation.samples import Samples, known_samples
 
 Flags = NDArray[np.bool_]
@@ -39,6 +39,9 @@ class ParameterClosure:
     error : array (samples,)
         The total uncertainty on the side of the true value. Where a bound cuts the interval short
         on that side, it is that of the other side.
+    scatter : array (samples,)
+        How far the value should scatter about the truth: the error without the part of the
+        constraints, at whose centres the nuisance parameters of the samples are.
     simulation : array (samples,)
         The part that comes from the finite number of simulated events; NaN where it is not known.
     usable : array (samples,) of bool
@@ -50,17 +53,18 @@ class ParameterClosure:
     value: Array
     interval: Array
     error: Array
+    scatter: Array
     simulation: Array
     usable: Flags
 
     @property
     def pull(self) -> Array:
-        """(value - true) / error; NaN for a sample that does not count.
+        """(value - true) / scatter; NaN for a sample that does not count.
 
         The uncertainty from simulation is common to all samples: where it dominates, pulls are
         alike, and chi2/dof may be far below 1.
         """
-        pulls = (self.value - self.true) / self.error
+        pulls = (self.value - self.true) / self.scatter
         return read_only(np.where(self.usable, pulls, np.nan))
 
     @cached_property
@@ -166,9 +170,10 @@ class Closure(ByName[ParameterClosure]):
             cut = np.array([r.stat_cut for r in results])
             sides = np.where(cut & ~cut[:, ::-1], sides[:, ::-1], sides)
             error = read_only(np.where(value > true, sides[:, 0], sides[:, 1]))
-            parts = [np.nan if r.simulation is None else r.simulation for r in results]
+            scatter = read_only(error * varying_shares(self.estimates, name))
+            parts = read_only([np.nan if r.simulation is None else r.simulation for r in results])
             found[name] = ParameterClosure(
-                name, true, value, self.intervals[:, p], error, read_only(parts), self.usable
+                name, true, value, self.intervals[:, p], error, scatter, parts, self.usable
             )
         return found
 
@@ -320,8 +325,10 @@ def closure(
 ) -> Closure:
     """Estimate theta of each sample and compare it with the truth.
 
-    The pull is (estimated - true) / total error. It scatters about 0 with width 1 if the model is
-    right and the samples were not used to train it.
+    The pull is (estimated - true) / error. It scatters about 0 with width 1 if the model is right
+    and the samples were not used to train it. With systematics that error leaves out the part of
+    the constraints, by which samples at their centres do not vary; one that was made with a
+    variation moves the estimate by its impact.
 
     Parameters
     ----------
