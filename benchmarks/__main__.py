@@ -1,8 +1,9 @@
 """`make bench`: gridless beside its peers, how its cost grows, and its passes over events against
 physical floors.
 
-`python -m benchmarks [peers|growth|passes|floors|startup|known ...] [--seeds n] [--quick]`; all but
-floors, which peers measure too, startup and known, without a name.
+`python -m benchmarks [peers|growth|passes|floors|startup|known ...] [--full]`; all but floors,
+which peers measure too, startup and known, without a name. It takes some minutes and writes
+nothing. `--full` takes hours: five trainings of each peer, sbi too, and writes the pages.
 """
 
 import argparse
@@ -33,12 +34,16 @@ def main() -> None:
     )
     parser.add_argument("--keep", action="store_true", help="measure only what is not there yet")
     parser.add_argument(
-        "--limit", type=float, default=900, help="CPU seconds of an sbi training in 2-D"
+        "--limit",
+        type=float,
+        default=900,
+        help="CPU seconds of an sbi training on several observables",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="small, one seed, without sbi; writes nothing"
+        "--full", action="store_true", help="all seeds and sbi too; writes results and pages"
     )
     arguments = parser.parse_args()
+    quick = not arguments.full
     parts = arguments.parts or ["peers", "growth", "passes"]
     for part in parts:
         if part not in PARTS:
@@ -47,24 +52,24 @@ def main() -> None:
     if "peers" in parts:
         program.run(
             program.Plan(
-                seeds=1 if arguments.quick else arguments.seeds,
+                seeds=1 if quick else arguments.seeds,
                 first=arguments.first,
                 only=tuple(arguments.only),
                 keep=arguments.keep,
-                quick=arguments.quick,
+                quick=quick,
                 limit=arguments.limit,
             )
         )
     if "growth" in parts:
-        growth.run(arguments.quick)
+        growth.run(quick)
     if "passes" in parts:
-        passes.run(arguments.quick)
+        passes.run(quick)
     if "startup" in parts:
-        startup.run(arguments.quick)
+        startup.run(quick)
     if "known" in parts:
-        known.run(arguments.quick)
+        known.run(quick)
     if "floors" in parts:
-        for name, found in measure_floors(arguments.quick).items():
+        for name, found in measure_floors(quick).items():
             print(f"{FLOORS[name]}: {found['million_cpu']:.3g} CPU s per million events")
 
 

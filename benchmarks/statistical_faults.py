@@ -2,7 +2,8 @@
 
 `python -m benchmarks.statistical_faults [--models n]` trains good models and models of faulty
 templates on the two-observable example, estimates good and faulty data with them, and counts
-warnings by name. `--page` only writes the table of the stored results into the page.
+warnings by name. `--only data` or `--only templates` keeps what is stored of the other kind;
+`--page` only writes the table of the stored results into the page.
 """
 
 import argparse
@@ -347,19 +348,25 @@ def stored() -> list[Row]:
     return [Row(**row) for row in json.loads(RESULTS.read_text())]
 
 
+def store(kind: str, rows: list[Row]) -> None:
+    """Keep the rows of one kind, beside those of the other."""
+    others = [row for row in stored() if row.kind != kind]
+    both = [*rows, *others] if kind == "data" else [*others, *rows]
+    RESULTS.write_text(json.dumps([asdict(row) for row in both], indent=1) + "\n")
+
+
 def main() -> None:
     """Run it, store the rows and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=int, default=8, help="models for faulty data")
+    parser.add_argument("--only", choices=("data", "templates"), help="faults of this kind")
     parser.add_argument("--page", action="store_true", help="only write the page again")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    if not given.page:
-        rows = data_rows(given.models, 3)
-        for row in rows:
-            print(" | ".join(row.cells()), flush=True)
-        rows += template_rows(max(1, given.models // 2))
-        RESULTS.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    if not given.page and given.only != "templates":
+        store("data", data_rows(given.models, 3))
+    if not given.page and given.only != "data":
+        store("templates", template_rows(max(1, given.models // 2)))
     write_page(stored())
 
 

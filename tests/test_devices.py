@@ -17,8 +17,7 @@ from gridless.training.events import Events
 from gridless.training.flatness import Flatness, Term
 from gridless.training.newton import event_gradients
 from gridless.training.objectives import find_objective
-from gridless.training.stages import Adam
-from gridless.training.trainer import Trainer
+from gridless.training.trainer import Adam, Trainer
 
 META = torch.device("meta")
 CARDS = [

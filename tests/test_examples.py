@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from gridless.examples import ManyObservables, OneObservable, TwoObservables, TwoParameters
+from gridless.examples import (
+    ManyObservables,
+    OneObservable,
+    TopMass,
+    TwoObservables,
+    TwoParameters,
+)
 
 
 def test_the_exact_estimate_in_one_dimension_is_the_mean():
@@ -74,3 +80,16 @@ def test_two_parameters():
 def test_templates_anywhere_of_any_size():
     templates = OneObservable().templates([10, 20], seed=1, at=[0.1, 0.9])
     assert np.bincount(templates.template).tolist() == [10, 20]
+
+
+@pytest.mark.parametrize("theta", [0.1, 0.8])
+def test_the_top_mass_samples_its_density(theta):
+    """The score of a right density has mean 0, and its variance is the mean curvature."""
+    example, step = TopMass(), 1e-4
+    x = example.sample(theta, 50_000, seed=1)
+    low, middle, high = (example.log_density(x, theta + d) for d in (-step, 0, step))
+    score = (high - low) / (2 * step)
+    assert abs(score.mean()) < 4 * score.std() / np.sqrt(len(x))
+    assert score.var() == pytest.approx(-(high - 2 * middle + low).mean() / step**2, rel=0.03)
+    # 50,000 events know the mass, of a range of 15 GeV, to 50 MeV.
+    assert 15 / np.sqrt(len(x) * score.var()) == pytest.approx(0.05, abs=0.005)

@@ -12,39 +12,47 @@ from iminuit import Minuit
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-# Bins per axis by the number of observables.
-_BINS = {1: 50, 2: 20}
 
 
 @dataclass(frozen=True)
 class Trained:
-    """Edges of the bins of each observable, and Chebyshev coefficients (degree + 1, bins)."""
+    """Which observables, the edges of their bins, and Chebyshev coefficients (degree + 1, bins)."""
 
+    columns: list[int]
     edges: tuple[Array, ...]
     coefficients: Array
     least: float
     notes: dict[str, Any] = field(default_factory=dict)
 
 
-def train(x: Array, theta: Array, seed: int, degree: int = 3) -> Trained:  # noqa: ARG001
-    """Count the templates' events in bins, and fit each bin over the templates."""
-    count = _BINS[x.shape[1]]
+def train(
+    x: Array,
+    theta: Array,
+    seed: int,  # noqa: ARG001
+    degree: int = 3,
+    bins: int = 50,
+    columns: list[int] | None = None,
+) -> Trained:
+    """Count the templates' events in so many bins of each of the observables, or of some `columns`,
+    and fit each bin over the templates."""
+    columns = list(range(x.shape[1])) if columns is None else columns
+    x = x[:, columns]
     # Of equal width where the events are; what is farther out is in the outermost bins.
     low, high = np.quantile(x, [0.001, 0.999], axis=0)
-    edges = tuple(np.linspace(low, high, count + 1)[1:-1].T)
+    edges = tuple(np.linspace(low, high, bins + 1)[1:-1].T)
     values, template = np.unique(theta, return_inverse=True)
-    bins = count ** x.shape[1]
-    counts = np.bincount(template * bins + _bin(edges, x), minlength=len(values) * bins)
-    share = counts.reshape(len(values), bins) / np.bincount(template)[:, None]
+    cells = bins ** x.shape[1]
+    counts = np.bincount(template * cells + _bin(edges, x), minlength=len(values) * cells)
+    share = counts.reshape(len(values), cells) / np.bincount(template)[:, None]
     powers = np.polynomial.chebyshev.chebvander(2 * values - 1, degree)
     coefficients = np.linalg.lstsq(powers, share, rcond=None)[0]
     # Less than an event per template cannot be told from none.
-    return Trained(edges, coefficients, 0.1 * len(values) / len(x))
+    return Trained(columns, edges, coefficients, 0.1 * len(values) / len(x))
 
 
 def log_density(trained: Trained, x: Array, values: Array) -> Array:
     """log probability of the bin of each event."""
-    return _log_p(trained, values).T[_bin(trained.edges, x)]
+    return _log_p(trained, values).T[_bin(trained.edges, x[:, trained.columns])]
 
 
 def curve(trained: Trained, x: Array, values: Array) -> Array:
@@ -75,7 +83,9 @@ def _bin(edges: tuple[Array, ...], x: Array) -> Array:
 
 
 def _counts(trained: Trained, x: Array) -> Array:
-    return np.bincount(_bin(trained.edges, x), minlength=trained.coefficients.shape[1])
+    return np.bincount(
+        _bin(trained.edges, x[:, trained.columns]), minlength=trained.coefficients.shape[1]
+    )
 
 
 def _log_p(trained: Trained, values: Array) -> Array:

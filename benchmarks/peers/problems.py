@@ -1,11 +1,11 @@
 """What the peers are given: templates of an example, and observed samples of known theta."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from gridless.examples import Example, OneObservable, TwoObservables
+from gridless.examples import Example, OneObservable, SharpEdges, TopMass, TwoObservables
 
 VALUES = tuple(round(0.1 * i, 1) for i in range(1, 10))
 
@@ -21,8 +21,8 @@ class Problem:
     observed: int = 100_000
 
     def quick(self) -> "Problem":
-        """The same, small."""
-        return Problem(self.name, self.title, self.example, self.events // 20, 10_000)
+        """The same with fewer observed events, which the judge takes longest over."""
+        return replace(self, observed=20_000)
 
     def write_templates(self, folder: Path, seed: int) -> None:
         """The simulated events of one seed."""
@@ -41,5 +41,7 @@ PROBLEMS = {
     for problem in (
         Problem("one", "One observable, 10 x 10,000 events", OneObservable(), 10_000),
         Problem("two", "Two observables, 10 x 100,000 events", TwoObservables(), 100_000),
+        Problem("six", "Top mass, six observables, 10 x 40,000 events", TopMass(), 40_000),
+        Problem("edges", "Five observables with edges, 10 x 20,000 events", SharpEdges(), 20_000),
     )
 }

@@ -28,8 +28,8 @@ PAGE = ROOT / "docs" / "peers.md"
 @dataclass(frozen=True)
 class Plan:
     """What to measure: `only` these peers (all if empty), and with `keep` only what is not there
-    yet; what is there of others stays. `limit` is the CPU time of one training by sbi on two
-    observables."""
+    yet; what is there of others stays. `limit` is the CPU time of one training by sbi on
+    several observables."""
 
     seeds: int = 5
     first: int = 700
@@ -52,7 +52,7 @@ class Plan:
 def run(plan: Plan) -> dict[str, Any]:
     """Measure as planned; after every training the results so far are saved."""
     if plan.quick:
-        print("Quick: a twentieth of the simulated events, too few for any of the peers.")
+        print("One training of each, without sbi; --full has all, and writes the page.")
     results: dict[str, Any] = {"sessions": {}, "runs": []}
     if not plan.quick and (plan.keep or plan.only) and RESULTS.exists():
         results = json.loads(RESULTS.read_text())
@@ -100,7 +100,7 @@ def train_and_judge(
     """One training in a process of its own: what it cost, and what the judge says of it."""
     problem.write_templates(folder, seed)
     options = dict(peer.options)
-    if peer.foreign and problem.name == "two":
+    if peer.foreign and problem.name != "one":
         options["limit"] = limit
     task = folder / "task.json"
     task.write_text(json.dumps({"module": peer.module, "options": options, "seed": seed}))

@@ -34,8 +34,7 @@ from gridless.training.measuring import check_measurement, measure_network
 from gridless.training.objectives import Objective, find_objective
 from gridless.training.replicas import replicate
 from gridless.training.sizing import choose_size
-from gridless.training.stages import train
-from gridless.training.trainer import Schedule, Trainer
+from gridless.training.trainer import Schedule, Trainer, train
 
 # Steps of Adam that a training takes by default, at the least; and passes over the events.
 DEFAULT_STEPS = 500

@@ -40,7 +40,7 @@ KINDS = {
     "hdf5 compound": (*samples.FORMATS["hdf5 compound"], False),
     "csv": (*samples.FORMATS["csv"], False),
 }
-FORMAT_2 = Path(__file__).parents[1] / "model" / "format_2.safetensors"
+FORMAT_2 = Path(__file__).parents[1] / "model" / "storage" / "format_2.safetensors"
 
 
 @dataclass

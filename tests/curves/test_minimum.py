@@ -82,3 +82,10 @@ def test_the_way_to_a_crossing_ends_whatever_the_step(step):
 
     assert minimum.crossing(flat, 0.5, 1.0, step) == (1.0 if step > 0 else 0.0, True)
     assert minimum.crossing(lambda t: abs(t - 0.5), 0.5, 0.2, 1e-9)[0] == pytest.approx(0.7)
+
+
+def test_a_rise_that_is_lost_in_rounding_ends_where_it_begins():
+    def steep(t):
+        return 1e15 * (t - 0.3) ** 2 - 1.4e12
+
+    assert minimum.crossing(steep, 0.3, -1.4e12 - 1e-3, 0.05) == (0.3, False)

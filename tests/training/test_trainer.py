@@ -8,8 +8,7 @@ from gridless.density.network import make_perceptrons
 from gridless.training.events import Events
 from gridless.training.flatness import Term
 from gridless.training.objectives import PosteriorObjective
-from gridless.training.stages import AdamStage, learning_rate_cycle
-from gridless.training.trainer import Schedule, Trainer
+from gridless.training.trainer import AdamStage, Schedule, Trainer, learning_rate_cycle
 
 
 def make_trainer(training, validation, members=1):

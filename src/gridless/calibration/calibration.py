@@ -133,6 +133,20 @@ class Calibration:
         moved = np.tensordot(terms(point, self.mean.powers)[0], self.noise, 1)
         return np.asarray(np.einsum("pi,ikj->kjp", da, moved))
 
+    def template_means(self) -> tuple[Array, Array]:
+        """The mean of the whitened summary in each template (templates, kept), and the covariance
+        of each mean (templates, kept, kept): what the curve was fitted to."""
+        mean = self.mean
+        count, size = mean.residual.shape
+        # noise = response @ root of the covariance of each template's mean, times a known scale.
+        covariance = np.empty((count, size, size))
+        for k in range(count):
+            response = mean.response[:, :, k].reshape(-1, size)
+            noise = self.noise[:, :, k].reshape(-1, size)
+            root = np.linalg.lstsq(response, noise, rcond=None)[0]
+            covariance[k] = root @ root.T / noise_scale(mean)
+        return np.asarray(mean(self.t) + mean.residual), covariance
+
     def check(self, templates: int, parameters: int) -> None:
         """Refuse, with a ValueError, arrays that do not fit each other or the grid."""
         size, kept = self.transform.shape
@@ -208,9 +222,7 @@ def calibrate(moments: Moments) -> Calibration:
     a_powers, a, b_powers, b = _potentials(
         mean, _Smoothed(white, white.noise_per_event), parameters
     )
-    # Where the curve does not describe the means, what is left counts as more noise.
-    scale = mean.chi2 / mean.dof if mean.p_value < POOR_FIT else 1.0
-    roots = np.linalg.cholesky(white.mean_covariance * scale)
+    roots = np.linalg.cholesky(white.mean_covariance * noise_scale(mean))
     noise = np.einsum("mikj,kjl->mikl", mean.response, roots)
     sizes = (SPREAD_SIZE[parameters],) * parameters
     t = chebyshev.box_points(sizes)
@@ -220,6 +232,11 @@ def calibrate(moments: Moments) -> Calibration:
     made = Calibration(white.t, centre, transform, a_powers, a, b_powers, b, mean, noise, spread)
     # As from a file: the order of numbers in memory decides the last digits of products.
     return from_arrays({name: np.ascontiguousarray(v) for name, v in made.arrays().items()})
+
+
+def noise_scale(mean: MeanCurve) -> float:
+    """Where the curve does not describe the means, what is left counts as more noise."""
+    return mean.chi2 / mean.dof if mean.p_value < POOR_FIT else 1.0
 
 
 def _spread_tensor(values: Array, sizes: tuple[int, ...]) -> Array:

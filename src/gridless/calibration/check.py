@@ -3,16 +3,21 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from gridless.calibration.calibration import Calibration
+from gridless.calibration.mean_curve import fit_mean_curve
+from gridless.calibration.moments import Moments
 from gridless.curves import chebyshev
+from gridless.curves.polynomials import terms
 from gridless.templates.arrays import Array
 
 SUSPECT_P_VALUE = 1e-4  # of a template, times their number: below this it is not like the others
 FAILED_P_VALUE = 1e-3  # of all templates together
-FAR_STEP = 5.0  # times the usual step between neighbouring templates: no end is so far off
-MIN_TEMPLATES_FOR_STEPS = 6  # of fewer a usual step is not known
+LEAST_OTHERS = 2  # templates more than the free terms of the curve: fewer cannot foretell one
+LEAST_INNER = 5  # templates between the ends that foretell both
+MOST_SUSPECTS = 1 / 3  # of the templates: where more are off, none can be called the wrong one
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +37,8 @@ class ScoreCheck:
     dof : float
         Its (effective) degrees of freedom.
     p_values : array (templates,)
-        For each template whether its events are like those of the others.
+        For each template whether its mean is where the others foretell it; 1 where they are too few
+        to tell.
     information : float
         What the templates say of theta: how much worse a constant describes their means, in chi2.
 
@@ -93,31 +99,62 @@ def score_check(calibration: Calibration) -> ScoreCheck:
     of_shift = np.einsum("kpq,kqi->kpi", response, da)
     variance = np.einsum("kpi,kij,kpj->kp", of_shift, mean.residual_covariance, of_shift)
     of_event = np.einsum("kpq,kqr,ksr->kps", response, spread, response)
-    residual, size = mean.residual, mean.residual.shape[1]
-    inverse = np.linalg.pinv(mean.residual_covariance, rcond=1e-6, hermitian=True)
-    chi2 = np.einsum("ki,kij,kj->k", residual, inverse, residual)
-    p_values = np.asarray(chdtrc(size, chi2))
-    p_values[_far_ends(calibration)] = 0.0
     return ScoreCheck(
         shift,
         np.sqrt(variance.clip(min=0)),
         np.sqrt(np.diagonal(of_event, axis1=1, axis2=2).clip(min=0)),
         mean.chi2,
         mean.dof,
-        p_values,
+        template_p_values(calibration),
         mean.information,
     )
 
 
-def _far_ends(calibration: Calibration) -> list[int]:
-    """Outermost templates whose mean is far off the next one's, against the usual step: a smooth
-    curve can go there, but two ends that were exchanged look like that."""
-    t = calibration.t
-    if t.shape[1] > 1 or len(t) < MIN_TEMPLATES_FOR_STEPS:
-        return []
-    order = np.argsort(t[:, 0])
-    means = (calibration.mean(t) + calibration.mean.residual)[order]
-    steps = np.linalg.norm(np.diff(means, axis=0), axis=1) / np.diff(t[order, 0])
-    usual = float(np.median(steps[1:-1]))
-    ends = ((0, order[0]), (-1, order[-1]))
-    return [int(template) for place, template in ends if steps[place] > FAR_STEP * usual]
+def template_p_values(calibration: Calibration) -> Array:
+    """Whether the mean of each template is where the curve through all others foretells it.
+
+    The curve of the others has its own smoothness. So a template at the edge, to which a curve
+    through all templates would bend, is told as well as one in the middle. Two ends that were
+    exchanged hide each other; each is foretold by the templates between them, too. The worst
+    template below the limit is taken out before the rest is looked at again: its neighbours are not
+    to blame.
+    """
+    mean, of_mean = calibration.template_means()
+    # A curve asks for the covariance of means and not of events.
+    means = Moments(calibration.t, mean, of_mean, of_mean)
+    count = len(mean)
+    p_values, kept = np.ones(count), np.ones(count, bool)
+    least = means.t.shape[1] + 1 + LEAST_OTHERS
+    while kept.sum() > least:
+        for k in np.flatnonzero(kept):
+            found = [_foretold(means, k, others) for others in _others(means.t, kept, k)]
+            p_values[k] = min(1.0, len(found) * min(found))
+        worst = int(np.where(kept, p_values, np.inf).argmin())
+        if p_values[worst] >= SUSPECT_P_VALUE / count or kept.sum() <= (1 - MOST_SUSPECTS) * count:
+            break
+        kept[worst] = False
+    return p_values
+
+
+def _others(t: Array, kept: NDArray[np.bool_], k: np.int64) -> list[NDArray[np.bool_]]:
+    """All that are kept but k; for an end of the only parameter, also all between the ends."""
+    found = [kept & (np.arange(len(t)) != k)]
+    ends = t[kept].min(), t[kept].max()
+    inner = kept & ~np.isin(t[:, 0], ends)
+    if t.shape[1] == 1 and t[k, 0] in ends and inner.sum() >= LEAST_INNER:
+        found.append(inner)
+    return found
+
+
+def _foretold(means: Moments, k: np.int64, others: NDArray[np.bool_]) -> float:
+    """The p-value of the mean of template k, given the curve through the others."""
+    rest = means.of(others)
+    curve = fit_mean_curve(rest)
+    row = terms(means.t[k][None], curve.powers)[0]
+    # What the others leave unknown: their statistics, and what they leave open.
+    response = np.tensordot(row, curve.response, 1)
+    noise = np.einsum("ikj,kjl,mkl->im", response, rest.mean_covariance, response)
+    opened = np.tensordot(row, curve.open, 1)
+    covariance = noise + opened @ opened.T + means.mean_covariance[k]
+    off = means.mean[k] - row @ curve.coefficients
+    return float(chdtrc(len(off), off @ np.linalg.solve(covariance, off)))

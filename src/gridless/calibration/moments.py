@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gridless.templates.arrays import Array
 
@@ -42,6 +43,15 @@ class Moments:
         """The covariance of the mean times the number of events: that of one event, or more where
         the members of an ensemble disagree."""
         return np.asarray(self.effective[:, None, None] * self.mean_covariance)
+
+    def of(self, templates: NDArray[np.bool_]) -> "Moments":
+        """Those of some of the templates."""
+        return Moments(
+            self.t[templates],
+            self.mean[templates],
+            self.covariance[templates],
+            self.mean_covariance[templates],
+        )
 
     def whitened(self) -> tuple["Moments", Array, Array]:
         """The moments of y = (c - centre) @ transform, whose covariance is 1 on average over the

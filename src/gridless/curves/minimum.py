@@ -176,6 +176,8 @@ def crossing(
         last = count == _MOST_STEPS - 1
         outer = bound if last else min(max(inner + stride, 0.0), 1.0)
         if function(outer) > level:
+            if function(inner) >= level:
+                return inner, False  # a curve so steep that the rise is lost in rounding
             root = brentq(lambda t: function(t) - level, inner, outer, xtol=1e-13)
             return float(root), False
         inner = outer

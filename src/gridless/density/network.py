@@ -43,6 +43,8 @@ class Network(nn.Module):
         The shape of the components.
     components : int
         Their number.
+    inputs : int
+        The number of observables.
     templates, log_share : Tensor (templates, parameters), Tensor (templates), optional
         Values of the templates in units of the range and the logs of their shares s_k in all
         events. If given, they normalise densities: sum_k s_k p(t_k | x) = 1, instead of the range.
@@ -79,6 +81,7 @@ class Network(nn.Module):
         self.conditioner = conditioner
         self.basis = basis
         self.components = components
+        self.members = conditioner.members
         self._logits = components if components > 1 else 0
         self.register_buffer("mean", torch.zeros(inputs))
         # What float32 leaves of the mean: observables may be far from 0, and some devices have no
@@ -93,11 +96,6 @@ class Network(nn.Module):
         if templates is not None and log_share is None:
             log_share = torch.full((len(templates),), -math.log(len(templates)))
         self.register_buffer("log_share", log_share)
-
-    @property
-    def members(self) -> int:
-        """The number of networks side by side."""
-        return self.conditioner.members
 
     @property
     def dtype(self) -> torch.dtype:
@@ -160,7 +158,7 @@ class Network(nn.Module):
 
     def _with(self, conditioner: Conditioner) -> "Network":
         other = copy.deepcopy(self)
-        other.conditioner = conditioner
+        other.conditioner, other.members = conditioner, conditioner.members
         return other
 
     def double_copy(self) -> "Network":

@@ -4,6 +4,7 @@ from gridless.examples.decays import Decays
 from gridless.examples.example import Example
 from gridless.examples.nuisances import Nuisances
 from gridless.examples.paper import ManyObservables, OneObservable, TwoObservables, TwoParameters
+from gridless.examples.top_mass import TopMass
 from gridless.examples.zoo import (
     AngleAndCount,
     BackgroundShare,
@@ -29,6 +30,7 @@ __all__ = [
     "OnlyTail",
     "OnlyWidth",
     "SharpEdges",
+    "TopMass",
     "TwoObservables",
     "TwoParameters",
     "TwoSolutions",

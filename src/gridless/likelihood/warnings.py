@@ -95,7 +95,8 @@ WARNINGS = (
     ),
     Rule(
         "template_check",
-        "the events of a template do not fit the other templates (p < 0.0001 over their number)",
+        "the mean summary of a template is not where the other templates foretell it (p < 0.0001 "
+        "over their number)",
         "look for a wrong file, label or weight of the template that is named",
     ),
     Rule(

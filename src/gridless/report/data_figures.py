@@ -20,10 +20,10 @@ from gridless.report.style import (
     BLUE,
     GREY,
     SKY,
+    drawing,
     experiment_label,
     few_ticks,
     legend_above,
-    panel,
     style,
     symbol,
     two_panels,
@@ -272,8 +272,7 @@ def draw_budget(
     sources = sorted(one.budget.items(), key=lambda pair: pair[1])
     names = [symbol(source, labels) for source, _ in sources]
     sizes = [error for _, error in sources]
-    with style(ax):
-        figure, axes = panel(ax, (5.2, 0.9 + 0.25 * (len(sources) + 1)))
+    with drawing(ax, (5.2, 0.9 + 0.25 * (len(sources) + 1)), experiment) as (figure, axes):
         axes.barh([*names, "total"], [*sizes, one.error], color=[BLUE] * len(sizes) + [GREY])
         for place, size in enumerate([*sizes, one.error]):
             text = f" {size:.2g}" if one.error <= 0 else f" {_digits(size, one.error)}"
@@ -283,8 +282,7 @@ def draw_budget(
         axes.xaxis.set_major_locator(few_ticks())
         axes.minorticks_off()
         axes.tick_params(axis="y", length=0)
-        experiment_label(axes, experiment)
-        return figure
+    return figure
 
 
 def _digits(size: float, total: float) -> str:

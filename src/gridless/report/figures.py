@@ -14,11 +14,11 @@ from gridless.report.style import (
     GREY,
     RED,
     SKY,
+    drawing,
     experiment_label,
     few_ticks,
     legend_above,
     new_figure,
-    panel,
     style,
     symbol,
     two_panels,
@@ -179,8 +179,7 @@ def draw_contours(
     """
     given = {**likelihood.grid.labels, **(labels or {})}
     estimate = likelihood.maximum()
-    with style(ax):
-        figure, axes = panel(ax, (5.2, 4.6))
+    with drawing(ax, (5.2, 4.6), experiment, legend_columns=4) as (figure, axes):
         for level, label, alpha in ((0.95, "95 %", 0.15), (0.6827, "68 %", 0.3)):
             curve = likelihood.contour(first, second, level, points=128)
             axes.fill(*curve.T, color=BLUE, alpha=alpha, lw=0, label=label)
@@ -192,8 +191,7 @@ def draw_contours(
         _mark_bounds(axes, estimate[first].bounds, estimate[second].bounds)
         axes.set(xlabel=symbol(first, given), ylabel=symbol(second, given))
         legend_above(axes, 4)
-        experiment_label(axes, experiment, legend_columns=4)
-        return figure
+    return figure
 
 
 def _mark_bounds(axes: Axes, across: tuple[float, float], up: tuple[float, float]) -> None:
@@ -269,8 +267,7 @@ def draw_likelihood(
     # A profile is a minimisation per point; between 100 of them the eye sees no corners.
     theta = np.linspace(low, high, 400 if len(names) == 1 else 100)
     rise = likelihood.profile(name, theta)
-    with style(ax):
-        figure, axes = panel(ax, (5.2, 4.0))
+    with drawing(ax, (5.2, 4.0), experiment, legend_columns=3) as (figure, axes):
         for (left, right), label, color, alpha in (
             (outer, "95 %", SKY, 0.25),
             (estimate.interval, "68 %", SKY, 0.5),
@@ -294,5 +291,4 @@ def draw_likelihood(
         axes.set(xlabel=shown, ylabel=r"$-\Delta\log L$", xlim=(low, high), ylim=(0, top))
         axes.xaxis.set_major_locator(few_ticks())
         legend_above(axes, 3)
-        experiment_label(axes, experiment, legend_columns=3)
-        return figure
+    return figure

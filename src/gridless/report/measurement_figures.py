@@ -15,11 +15,9 @@ from gridless.report.style import (
     GREY,
     ORANGE,
     SKY,
-    experiment_label,
+    drawing,
     few_ticks,
     legend_above,
-    panel,
-    style,
     symbol,
 )
 
@@ -78,8 +76,7 @@ def draw_pulls(
         raise InputError("estimate: no nuisance parameter has a constraint; there are no pulls")
     values, errors = np.array([estimate.pulls[name] for name in names]).T
     rows = np.arange(len(names))
-    with style(ax):
-        figure, axes = panel(ax, (5.2, 1.2 + ROW * len(names)))
+    with drawing(ax, (5.2, 1.2 + ROW * len(names)), experiment) as (figure, axes):
         axes.axvspan(-2, 2, color=SKY, alpha=0.18, lw=0)
         axes.axvspan(-1, 1, color=SKY, alpha=0.35, lw=0)
         axes.axvline(0, color=GREY, lw=1, ls=":")
@@ -87,8 +84,7 @@ def draw_pulls(
         reach = max(2.4, 1.1 * float(np.max(np.abs(values) + errors)))
         axes.set(xlabel="pull", xlim=(-reach, reach))
         _rows(axes, [symbol(name, labels) for name in names])
-        experiment_label(axes, experiment)
-        return figure
+    return figure
 
 
 def draw_impacts(
@@ -151,10 +147,10 @@ def draw_impacts(
     if not found:
         raise InputError("estimate: no nuisance parameter has a constraint; there are no impacts")
     ranked = sorted(found, key=lambda pair: -abs(pair[1]))[:most][::-1]
-    sizes, rows = np.array([size for _, size in ranked]), np.arange(len(ranked))
+    sizes, rows = np.array([impact for _, impact in ranked]), np.arange(len(ranked))
     shown = symbol(name, {name: estimate[name].label} | dict(labels or {}))
-    with style(ax):
-        figure, axes = panel(ax, (5.2, 1.5 + ROW * len(ranked)))
+    size = (5.2, 1.5 + ROW * len(ranked))
+    with drawing(ax, size, experiment, legend_columns=2) as (figure, axes):
         axes.barh(rows, sizes, 0.7, color=BLUE, label=r"$+1\sigma$")
         # Hatched, so that the two are told apart without colours as well.
         axes.barh(
@@ -166,8 +162,7 @@ def draw_impacts(
         axes.xaxis.set_major_locator(few_ticks())
         _rows(axes, [symbol(one, labels) for one, _ in ranked])
         legend_above(axes, 2)
-        experiment_label(axes, experiment, legend_columns=2)
-        return figure
+    return figure
 
 
 def draw_correlations(
@@ -221,8 +216,7 @@ def draw_correlations(
     given = {one.name: one.label for one in estimate.results if one.label} | dict(labels or {})
     shown = [symbol(name, given) for name in names]
     side = max(3.2, 0.36 * len(names) + 1.2)
-    with style(ax):
-        figure, axes = panel(ax, (side + 0.9, side))
+    with drawing(ax, (side + 0.9, side), experiment) as (figure, axes):
         image = axes.imshow(matrix, cmap=COLOURS, vmin=-100, vmax=100)
         rows = np.arange(len(names))
         axes.set_xticks(rows, shown, rotation=45, ha="right", rotation_mode="anchor")
@@ -235,8 +229,7 @@ def draw_correlations(
                 place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "x-small"}
                 axes.text(j, i, f"{round(value):d}", color=color, **place)
         figure.colorbar(image, ax=axes, label="correlation [%]", shrink=0.85)
-        experiment_label(axes, experiment)
-        return figure
+    return figure
 
 
 def _rows(axes: Axes, names: list[str]) -> None:

@@ -13,10 +13,10 @@ from gridless.report.style import (
     BLUE,
     GREY,
     ORANGE,
+    drawing,
     experiment_label,
     few_ticks,
     new_figure,
-    panel,
     style,
     symbol,
 )
@@ -58,10 +58,9 @@ def draw_history(model: Model, *, ax: Any = None, experiment: str | None = None)
     >>> gl.draw_history(model)
     <Figure size 520x360 with 1 Axes>
     """
-    with style(ax):
+    with drawing(ax, (5.2, 3.6), experiment) as (figure, axes):
         from matplotlib.ticker import MaxNLocator
 
-        figure, axes = panel(ax, (5.2, 3.6))
         history = model.record.history
         step = np.arange(1, len(history) + 1)
         for key, name, color in (
@@ -77,8 +76,7 @@ def draw_history(model: Model, *, ax: Any = None, experiment: str | None = None)
         margin = max(0.3 * (max(tail) - min(tail)), 1e-4)
         axes.set_ylim(min(tail) - margin, max(tail) + margin)
         axes.legend()
-        experiment_label(axes, experiment)
-        return figure
+    return figure
 
 
 def draw_prior(
@@ -113,10 +111,9 @@ def draw_prior(
     >>> gl.draw_prior(model)
     <Figure size 520x320 with 1 Axes>
     """
-    with style(ax):
-        low, high = model.grid.bounds[0]
-        theta = np.linspace(low, high, 400)
-        figure, axes = panel(ax, (5.2, 3.2))
+    low, high = model.grid.bounds[0]
+    theta = np.linspace(low, high, 400)
+    with drawing(ax, (5.2, 3.2), experiment) as (figure, axes):
         axes.axhline(1, color=GREY, lw=1)
         axes.plot(theta, model.implied_prior(theta), color=BLUE)
         at = model.grid.values[:, 0]
@@ -126,8 +123,7 @@ def draw_prior(
         limits = {"xlim": (low, high), "ylim": (1 - reach, 1 + reach)}
         axes.set(xlabel=name, ylabel="implied prior q", **limits)
         axes.legend()
-        experiment_label(axes, experiment)
-        return figure
+    return figure
 
 
 def draw_distributions(

@@ -101,6 +101,17 @@ def panel(ax: Any, size: tuple[float, float]) -> tuple[Figure, Axes]:
     return figure, figure.subplots()
 
 
+@contextmanager
+def drawing(
+    ax: Any, size: tuple[float, float], experiment: str | None, *, legend_columns: int = 0
+) -> Iterator[tuple[Figure, Axes]]:
+    """A figure of one panel in our look, with the experiment's label above what is drawn inside."""
+    with style(ax):
+        figure, axes = panel(ax, size)
+        yield figure, axes
+        experiment_label(axes, experiment, legend_columns=legend_columns)
+
+
 def two_panels(ax: Any, size: tuple[float, float]) -> tuple[Figure, Axes, Axes]:
     """A figure with a panel and a lower one below it; of given axes the lower part is cut off.
 

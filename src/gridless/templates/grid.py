@@ -60,6 +60,10 @@ class Grid:
         Their names.
     labels : mapping from str to str
         How figures and tables call a parameter, with its unit: `$m_t$ [GeV]`.
+    range : array (parameters,)
+        high - low of each parameter.
+    unit : array (templates, parameters)
+        The template values in units of the range: 0 at the low bound, 1 at the high one.
 
     Examples
     --------
@@ -72,10 +76,15 @@ class Grid:
     bounds: Array
     parameters: tuple[str, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
+    range: Array = field(init=False)
+    unit: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        for name in ("values", "bounds"):
-            array = np.array(getattr(self, name), np.float64)
+        values, bounds = np.array(self.values, np.float64), np.array(self.bounds, np.float64)
+        width = bounds[:, 1] - bounds[:, 0]
+        unit = (values - bounds[:, 0]) / width
+        arrays = {"values": values, "bounds": bounds, "range": width, "unit": unit}
+        for name, array in arrays.items():
             array.flags.writeable = False
             object.__setattr__(self, name, array)
 
@@ -84,16 +93,6 @@ class Grid:
 
     def __len__(self) -> int:
         return len(self.values)
-
-    @property
-    def range(self) -> Array:
-        """high - low of each parameter."""
-        return np.asarray(self.bounds[:, 1] - self.bounds[:, 0])
-
-    @property
-    def unit(self) -> Array:
-        """The template values in units of the range: 0 at the low bound, 1 at the high one."""
-        return self.to_unit(self.values)
 
     def to_unit(self, theta: ArrayLike) -> Array:
         """t = (theta - low) / (high - low)."""

@@ -74,7 +74,7 @@ def make_network(
     conditioner = make_conditioner(chosen, inputs, outputs, size.members, settings, generator)
     t = log_share = None
     if objective.normalises_over_templates:
-        t = torch.as_tensor(templates.grid.unit, dtype=torch.float32)
+        t = torch.tensor(templates.grid.unit, dtype=torch.float32)
         log_share = _log_share(templates, weights)
     network = Network(conditioner, basis, options.components, inputs, t, log_share)
     network.initialise(generator)

@@ -130,7 +130,7 @@ def standardised(templates: Templates, weights: Array, network: Network) -> Even
         inputs,
         torch.as_tensor(templates.template),
         torch.as_tensor(weights).float().unsqueeze(0),
-        torch.as_tensor(templates.grid.unit, dtype=torch.float32),
+        torch.tensor(templates.grid.unit, dtype=torch.float32),
     )
 
 

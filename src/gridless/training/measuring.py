@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridless import distributed
+from gridless.calibration.calibration import noise_scale
 from gridless.calibration.mean_curve import fit_mean_curve
 from gridless.calibration.moments import Moments
 from gridless.density.network import Network
@@ -29,7 +30,6 @@ from gridless.systematics.statistics import FOLDS, Mean, combined, sample_mean, 
 from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
 
-POOR_FIT = 0.01  # p-value below which a curve does not describe the means of the templates
 MOST_LEARNT = 400_000  # events of a sample from which projections are learnt
 
 
@@ -227,8 +227,7 @@ class _Builder:
         nominal = read[0][0]
         white, centre, transform = nominal.whitened()
         curve = fit_mean_curve(white, certain=True)
-        scale = curve.chi2 / curve.dof if curve.p_value < POOR_FIT else 1.0
-        roots = np.linalg.cholesky(white.mean_covariance * scale)
+        roots = np.linalg.cholesky(white.mean_covariance * noise_scale(curve))
         terms, d = curve.coefficients.shape
         signal = Process(
             white.t,

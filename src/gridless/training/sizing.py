@@ -19,8 +19,7 @@ from gridless.training.building import Size, given_size, ladder, make_network
 from gridless.training.events import split_events
 from gridless.training.newton import MAX_NEWTON_PARAMETERS, NewtonRound, flatten, newton_steps
 from gridless.training.objectives import Objective
-from gridless.training.stages import AdamStage
-from gridless.training.trainer import Schedule, Trainer
+from gridless.training.trainer import AdamStage, Schedule, Trainer
 
 TRIAL_EVENTS = 60_000  # events that a trial is made with, a quarter of them held out
 TRIAL_HELD_OUT = 0.25

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gridless.calibration.calibration import POOR_FIT, Calibration, calibrate
+from gridless.calibration.calibration import Calibration, calibrate
 from gridless.calibration.moments import Moments
 from gridless.curves.polynomials import terms
 from gridless.errors import InputError
@@ -88,17 +88,8 @@ def inner_templates(grid: Grid) -> Any:
 def moments_of(model: Model, calibration: Calibration) -> Moments:
     """The moments of whitened summaries that a calibration was made of, from what it keeps; the
     covariances of single events from the kept events."""
-    mean = calibration.mean
-    count, size = mean.residual.shape
-    # noise = response @ root of the covariance of each template's mean, times a known scale.
-    scale = mean.chi2 / mean.dof if mean.p_value < POOR_FIT else 1.0
-    of_mean = np.empty((count, size, size))
-    for k in range(count):
-        response = mean.response[:, :, k].reshape(-1, size)
-        noise = calibration.noise[:, :, k].reshape(-1, size)
-        root = np.linalg.lstsq(response, noise, rcond=None)[0]
-        of_mean[k] = root @ root.T / scale
-    means = mean(calibration.t) + mean.residual
+    means, of_mean = calibration.template_means()
+    count, size = means.shape
     return Moments(calibration.t, means, _covariances(model, count, size), of_mean)
 
 
@@ -116,8 +107,7 @@ def _covariances(model: Model, count: int, size: int) -> Array:
 def _without(moments: Moments, grid: Grid, k: int) -> Estimate:
     """The estimate of template k by the calibration of the others."""
     rest = np.arange(len(grid)) != k
-    others = Moments(*(values[rest] for values in _fields(moments)))
-    calibration = calibrate(others)
+    calibration = calibrate(moments.of(rest))
     events = float(moments.effective[k])
     y = events * calibration.whitened(moments.mean[k][None])[0]
     less = Grid(grid.values[rest], grid.bounds, grid.parameters)
@@ -128,7 +118,7 @@ def _without(moments: Moments, grid: Grid, k: int) -> Estimate:
 def mean_without(moments: Moments, k: int) -> tuple[Array, Array]:
     """The mean of the summary at template k as the others foretell it, and its covariance."""
     rest = np.arange(len(moments.t)) != k
-    found = calibrate(Moments(*(values[rest] for values in _fields(moments))))
+    found = calibrate(moments.of(rest))
     t = moments.t[k][None]
     row = terms(t, found.mean.powers)[0]
     size = found.transform.shape[1]
@@ -136,10 +126,6 @@ def mean_without(moments: Moments, k: int) -> tuple[Array, Array]:
     covariance = np.sum([change @ change.T for change in changes], axis=0)
     back = np.linalg.pinv(found.transform)  # from the summaries that it has whitened anew
     return found.centre + found.mean(t)[0] @ back, back.T @ covariance @ back
-
-
-def _fields(moments: Moments) -> tuple[Any, ...]:
-    return moments.t, moments.mean, moments.covariance, moments.mean_covariance
 
 
 def _refitted(templates: Templates, options: FitOptions, k: int) -> Estimate:

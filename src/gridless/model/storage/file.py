@@ -83,7 +83,7 @@ def model_bytes(model: Model) -> bytes:
         arrays["replicas.log_q"] = torch.as_tensor(model.replicas.log_q)
     if model.calibration is not None:
         made = model.calibration.arrays()
-        arrays |= {f"calibration.{k}": torch.as_tensor(v) for k, v in made.items()}
+        arrays |= {f"calibration.{k}": torch.tensor(v) for k, v in made.items()}
     if model.simulated is not None:
         kept = vars(model.simulated)
         arrays |= {f"simulated.{k}": torch.as_tensor(v) for k, v in kept.items()}

@@ -3,7 +3,7 @@
 import torch
 
 from gridless.training.checkpoint import State
-from gridless.training.stages import Adam
+from gridless.training.trainer import Adam
 
 
 def test_steps_of_torch():
