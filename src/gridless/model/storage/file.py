@@ -89,7 +89,7 @@ def model_bytes(model: Model) -> bytes:
         arrays |= {f"simulated.{k}": torch.as_tensor(v) for k, v in kept.items()}
     if model.measurement is not None:
         whole = arrays_of(model.measurement)
-        arrays |= {f"measurement.{k}": torch.as_tensor(v) for k, v in whole.items()}
+        arrays |= {f"measurement.{k}": torch.tensor(v) for k, v in whole.items()}
     if model.cells is not None:
         cells = {k: v for k, v in asdict(model.cells).items() if v is not None}
         arrays |= {f"cells.{k}": torch.as_tensor(v) for k, v in cells.items()}
