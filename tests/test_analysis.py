@@ -6,17 +6,12 @@ from typing import get_args, get_origin
 
 import pytest
 
-from gridless.analysis import (
-    TEMPLATE,
-    Analysis,
-    BackgroundFiles,
-    FitOptions,
-    SystematicFiles,
-    TemplateFile,
-    load_analysis,
-)
+from gridless.analysis.analysis import TEMPLATE, Analysis
+from gridless.analysis.loading import load_analysis
 from gridless.errors import InputError
 from gridless.files.expressions import FUNCTIONS
+from gridless.model.record import FitOptions
+from gridless.systematics.settings import BackgroundFiles, SystematicFiles, TemplateFile
 
 
 def test_the_example_is_valid_and_has_the_defaults_of_fit(tmp_path):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gridless.analysis import load_analysis
+from gridless.analysis.loading import load_analysis
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

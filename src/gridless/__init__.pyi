@@ -1,7 +1,7 @@
 """The public names and where each lives; loaded on first use."""
 
-from .analysis import Analysis as Analysis
-from .analysis import fit_files as fit_files
+from .analysis.analysis import Analysis as Analysis
+from .analysis.fitting import fit_files as fit_files
 from .density.basis import Basis as Basis
 from .density.basis import PolynomialBasis as PolynomialBasis
 from .density.basis import register_basis as register_basis
@@ -29,6 +29,7 @@ from .likelihood.warnings import EstimateWarning as EstimateWarning
 from .measurement.estimate import MeasurementEstimate as MeasurementEstimate
 from .measurement.likelihood import MeasurementLikelihood as MeasurementLikelihood
 from .measurement.pyhf import pyhf_cost as pyhf_cost
+from .model.combined import Channels as Channels
 from .model.model import Model as Model
 from .model.posterior import Posterior as Posterior
 from .model.storage.file import load as load
@@ -36,7 +37,8 @@ from .model.storage.onnx import write_onnx as write_onnx
 from .model.stream import read_likelihood as read_likelihood
 from .model.stream import read_samples as read_samples
 from .model.virtual import VirtualTemplate as VirtualTemplate
-from .report.data_figures import compare as compare
+from .report.channel_figures import draw_channels as draw_channels
+from .report.comparison import compare as compare
 from .report.data_figures import draw_budget as draw_budget
 from .report.data_figures import draw_data as draw_data
 from .report.figures import draw_closure as draw_closure
@@ -49,8 +51,8 @@ from .report.model_figures import draw_distributions as draw_distributions
 from .report.model_figures import draw_history as draw_history
 from .report.model_figures import draw_prior as draw_prior
 from .report.review_page import write_review as write_review
-from .report.sections import write_report as write_report
 from .report.style import save_figure as save_figure
+from .report.writing import write_report as write_report
 from .systematics.audit import audit_systematics as audit_systematics
 from .systematics.inputs import Background as Background
 from .systematics.inputs import Systematic as Systematic
@@ -73,6 +75,9 @@ from .validation.closure import Closure as Closure
 from .validation.closure import closure as closure
 from .validation.coverage import Coverage as Coverage
 from .validation.coverage import coverage as coverage
+from .validation.gaps import Gap as Gap
+from .validation.gaps import Gaps as Gaps
+from .validation.gaps import gaps as gaps
 from .validation.leave_one_out import leave_one_out as leave_one_out
 from .validation.plan import Plan as Plan
 from .validation.plan import plan as plan

@@ -9,8 +9,8 @@ from gridless.examples import TwoObservables
 from gridless.files.write import check_writable
 from gridless.fitting import fit
 from gridless.report.figures import draw_closure, draw_likelihood
-from gridless.report.sections import write_report
 from gridless.report.style import save_figure
+from gridless.report.writing import write_report
 from gridless.templates.grid import grid
 from gridless.validation.closure import closure
 

@@ -26,8 +26,15 @@ TEST_EVENTS = 5_000  # at each test mass
 W_MASS = 80.4  # GeV
 RIGHT_PAIRING = 0.55  # share of events whose jets were paired rightly
 LEAST_EVENTS = 100  # per template
-JES_MASSES = (168.75, 173.25, 177.75)  # GeV, of templates that exist with other jet energies too
-JES = 0.01  # relative uncertainty of the jet energy scale
+VARIED_MASSES = (168.75, 173.25, 177.75)  # GeV, of templates that exist with other jets too
+# Masses go with these powers of the energies of all jets, and of b jets. That of lepton and jet
+# goes with the root of the jet's energy.
+ALL_JETS = {"m_jjb": 1.0, "m_jj": 1.0, "m_lb": 0.5}
+B_JETS = {"m_jjb": 0.5, "m_lb": 0.5}
+JES = 0.01  # relative uncertainty of the energy scale of all jets
+BJES = 0.008  # of b jets in addition
+JER = 0.1  # relative uncertainty of the resolution
+FSR = 0.1  # how much of the events another shower moves from high to low masses
 OBSERVED_JES = 0.5  # of that uncertainty: how far the jets of the second data are off
 WJETS_SHARE = 0.06  # of the events of the second data
 
@@ -49,6 +56,8 @@ def top_events(mass: float, events: int, seed: int) -> Columns:
     `m_jjb` is the mass of three jets, `m_jj` that of the two which should come from a W boson, and
     `m_lb` that of lepton and b jet, which ends at sqrt(m_t^2 - m_W^2). Nearly half of the events
     have wrong pairs of jets. `weight` scatters by a tenth, as weights of a simulation do.
+    `pt_lep` is the transverse momentum of the lepton. `w_fsr_up` and `w_fsr_down` are weights for
+    more and less radiation from the final state.
 
     Parameters
     ----------
@@ -65,8 +74,8 @@ def top_events(mass: float, events: int, seed: int) -> Columns:
 
     Examples
     --------
-    >>> {name: column.shape for name, column in top_events(172.5, 3, seed=1).items()}
-    {'m_jjb': (3,), 'm_jj': (3,), 'm_lb': (3,), 'weight': (3,)}
+    >>> sorted(top_events(172.5, 3, seed=1))
+    ['m_jj', 'm_jjb', 'm_lb', 'pt_lep', 'w_fsr_down', 'w_fsr_up', 'weight']
     """
     random = np.random.default_rng(seed)
     right = random.random(events) < RIGHT_PAIRING
@@ -79,11 +88,14 @@ def top_events(mass: float, events: int, seed: int) -> Columns:
     shape = np.sqrt(random.beta(2.2, 1.6, events))
     m_lb = np.where(random.random(events) < 0.75, end * shape, 35 + random.gamma(3, 32, events))
     m_lb = m_lb * random.normal(1, 0.08, events)
-    return {"m_jjb": m_jjb, "m_jj": m_jj, "m_lb": m_lb, "weight": random.normal(1, 0.1, events)}
+    masses = {"m_jjb": m_jjb, "m_jj": m_jj, "m_lb": m_lb, "weight": random.normal(1, 0.1, events)}
+    lower = FSR * np.tanh((W_MASS - m_jj) / 30)  # more radiation outside of the jets
+    shower = {"w_fsr_up": 1 + lower, "w_fsr_down": 1 - lower}
+    return masses | {"pt_lep": 25 + random.gamma(2, 20, events)} | shower
 
 
-def scaled_jets(events: Columns, change: float) -> Columns:
-    """The same events with the energies of all jets changed by a relative amount.
+def scaled_jets(events: Columns, change: float, powers: dict[str, float] = ALL_JETS) -> Columns:
+    """The same events with the energies of jets changed by a relative amount.
 
     Examples
     --------
@@ -91,10 +103,25 @@ def scaled_jets(events: Columns, change: float) -> Columns:
     >>> {name: round(float(m[0]), 1) for name, m in scaled_jets(events, 0.01).items()}
     {'m_jjb': 171.7, 'm_jj': 80.8, 'm_lb': 100.5}
     """
-    # A mass of lepton and jet goes with the root of the jet's energy.
-    powers = {"m_jjb": 1.0, "m_jj": 1.0, "m_lb": 0.5}
     factors = {name: 1 + change * powers.get(name, 0.0) for name in events}
     return {name: column * factors[name] for name, column in events.items()}
+
+
+def smeared_jets(events: Columns, mass: float, change: float) -> Columns:
+    """The same events with a resolution that is worse by a relative amount: masses near their peaks
+    go away from them.
+
+    Examples
+    --------
+    >>> events = {"m_jjb": np.array([182.5]), "m_jj": np.array([80.4])}
+    >>> {name: round(float(m[0]), 1) for name, m in smeared_jets(events, 172.5, 0.1).items()}
+    {'m_jjb': 183.4, 'm_jj': 80.4}
+    """
+    moved = dict(events)
+    for name, peak in (("m_jjb", mass), ("m_jj", W_MASS)):
+        off = events[name] - peak
+        moved[name] = events[name] + change * off * np.exp(-0.5 * (off / (0.15 * peak)) ** 2)
+    return moved
 
 
 def wjets_events(events: int, seed: int) -> Columns:
@@ -103,7 +130,7 @@ def wjets_events(events: int, seed: int) -> Columns:
     Examples
     --------
     >>> sorted(wjets_events(3, seed=1))
-    ['m_jj', 'm_jjb', 'm_lb', 'weight']
+    ['m_jj', 'm_jjb', 'm_lb', 'pt_lep', 'weight']
     """
     random = np.random.default_rng(seed)
     m_jj = 25 + random.gamma(2.5, 30, events)
@@ -112,6 +139,7 @@ def wjets_events(events: int, seed: int) -> Columns:
         "m_jj": m_jj,
         "m_lb": 30 + random.gamma(2.5, 35, events),
         "weight": random.normal(1, 0.1, events),
+        "pt_lep": 25 + random.gamma(2, 12, events),
     }
 
 
@@ -153,8 +181,7 @@ def write_example(folder: Path, events: int = 6_000, seed: int = 1, *, force: bo
     for number, (name, (mass, count)) in enumerate(samples.items()):
         kind.write(folder / f"{name}{kind.suffix}", top_events(mass, count, seed * 1_000 + number))
     data = top_events(DATA_MASS, DATA_EVENTS, seed * 1_000 + len(samples))
-    del data["weight"]  # nature has none
-    kind.write(folder / f"data{kind.suffix}", data)
+    kind.write(folder / f"data{kind.suffix}", _without_weights(data))
     _write_measurement(folder, kind, samples, seed)
     source = f"{kind.suffix}{kind.tree}"
     texts = {"analysis.yaml": ANALYSIS, "measurement.yaml": MEASUREMENT, "README.md": README}
@@ -169,20 +196,31 @@ def _write_measurement(
 ) -> None:
     """Variations of some templates, made of their own events, a background, and data with both."""
     for number, (mass, count) in enumerate(samples.values()):
-        if mass not in JES_MASSES:
+        if mass not in VARIED_MASSES:
             continue
         events = top_events(mass, count, seed * 1_000 + number)
-        for side, change in (("up", JES), ("down", -JES)):
-            path = folder / f"jes_{side}_{mass:g}{kind.suffix}"
-            kind.write(path, scaled_jets(events, change))
+        for side, sign in (("up", 1), ("down", -1)):
+            varied = {
+                "jes": scaled_jets(events, sign * JES),
+                "bjes": scaled_jets(events, sign * BJES, B_JETS),
+                "jer": smeared_jets(events, mass, sign * JER),
+            }
+            for name, columns in varied.items():
+                kind.write(folder / f"{name}_{side}_{mass:g}{kind.suffix}", columns)
     first = seed * 1_000 + 500  # of the seeds that no template has
     largest = max(count for _, count in samples.values())
     kind.write(folder / f"wjets{kind.suffix}", wjets_events(largest, first))
     count = round(WJETS_SHARE * DATA_EVENTS)
     signal = top_events(DATA_MASS, DATA_EVENTS - count, first + 1)
     other = wjets_events(count, first + 2)
-    both = {name: np.append(signal[name], other[name]) for name in signal if name != "weight"}
+    names = _without_weights(signal)
+    both = {name: np.append(signal[name], other[name]) for name in names}
     kind.write(folder / f"observed{kind.suffix}", scaled_jets(both, OBSERVED_JES * JES))
+
+
+def _without_weights(events: Columns) -> Columns:
+    """Events as nature has them."""
+    return {name: column for name, column in events.items() if not name.startswith("w")}
 
 
 def _kind() -> Kind:
@@ -251,20 +289,24 @@ fit:
 MEASUREMENT = (
     ANALYSIS.replace("# A top-quark mass from three observables.", "# The same with uncertainties.")
     + """
-# W + jets among the observed events.
-backgrounds:
-  - name: wjets
-    files: wjetsSOURCE
-    share: 0.06       # of all observed events
-    error: 0.02
-
-# The jet energy scale, 1 percent up and down at three of the masses. `event` numbers the events:
-# those of the variations are those of the templates.
+# What is uncertain in the simulation, in all channels: the energies of jets and of b jets and their
+# resolution, up and down at three of the masses, and the shower, by weights. `event` numbers the
+# events: those of the variations are those of the templates.
 systematics:
-  - name: jes
-    up: jes_up_{mtop}SOURCE
-    down: jes_down_{mtop}SOURCE
-    event: entry
+  - {name: jes, up: "jes_up_{mtop}SOURCE", down: "jes_down_{mtop}SOURCE", event: entry}
+  - {name: bjes, up: "bjes_up_{mtop}SOURCE", down: "bjes_down_{mtop}SOURCE", event: entry}
+  - {name: jer, up: "jer_up_{mtop}SOURCE", down: "jer_down_{mtop}SOURCE", event: entry}
+  - {name: fsr, weight_up: weight * w_fsr_up, weight_down: weight * w_fsr_down}
+
+# Two channels, with more and with less W + jets among the observed events. Each adds its selection
+# to the one above. The background has one name, so that its shares move together.
+channels:
+  soft:
+    selection: pt_lep < 60
+    backgrounds: [{name: wjets, files: wjetsSOURCE, share: 0.09, error: 0.03}]
+  hard:
+    selection: pt_lep >= 60
+    backgrounds: [{name: wjets, files: wjetsSOURCE, share: 0.027, error: 0.009}]
 """
 )
 
@@ -297,8 +339,8 @@ The same in Python:
     print(likelihood.maximum())
     gl.save_figure(gl.draw_data(model, likelihood, experiment="Private work"), "data")
 
-`measurement.yaml` is a whole measurement, with a jet energy scale and a background; use it as
-analysis.yaml, and measure `observedSOURCE` with it.
+`measurement.yaml` is a whole measurement, with four systematic uncertainties, a background and two
+channels; use it as analysis.yaml, and measure `observedSOURCE` with it.
 
 Then try files of your own: `gridless init` writes an analysis file with comments.
 """

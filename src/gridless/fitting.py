@@ -16,6 +16,7 @@ from gridless.model.model import Model
 from gridless.model.prior import implied_prior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.virtual import keep_events
+from gridless.systematics.bins import bin_samples
 from gridless.systematics.inputs import (
     Background,
     Systematic,
@@ -198,9 +199,11 @@ def fit(
     )
     summary = summarise(signal, options.components, target)
     measurement = measure_network(net, whole, options.seed) if whole else None
+    names = [one.name for one in whole.nuisances] if whole else []
+    binned = bin_samples(whole.samples, names, summary.edges, grid) if whole else ()
     return Model(
         net, templates.grid, templates.query, options, record, q, copies, cells, summary,
-        files_of_all_ranks(templates.files), calibration, simulated, measurement,
+        files_of_all_ranks(templates.files), calibration, simulated, measurement, binned,
     )  # fmt: skip
 
 

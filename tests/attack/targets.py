@@ -27,7 +27,7 @@ from tests.attack.ground import (
 from tests.attack.mutations import Generator, choose
 
 import gridless as gl
-from gridless.analysis import load_analysis
+from gridless.analysis.loading import load_analysis
 from gridless.cli.main import main
 from gridless.model.record import FitOptions
 from gridless.model.storage.archive import NO_DIGEST, sign

@@ -62,7 +62,7 @@ def test_files_that_are_there_are_replaced_only_if_asked(tmp_path):
     assert result.exit_code == 2
     assert "already exists; give another name, or --force" in result.output
     listed = json.loads(run("example", tmp_path / "top", "--events", 100, "--force", "--json"))
-    assert len(listed["files"]) == 26
+    assert len(listed["files"]) == 38
     (tmp_path / "file").write_text("")
     assert "is a file" in CliRunner().invoke(main, ["example", str(tmp_path / "file")]).output
     few = CliRunner().invoke(main, ["example", str(tmp_path / "new"), "--events", "5"])

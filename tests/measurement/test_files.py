@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import gridless as gl
-from gridless.analysis import load_analysis
+from gridless.analysis.loading import load_analysis
 from gridless.cli.main import main
 from gridless.errors import InputError
 

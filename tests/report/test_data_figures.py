@@ -26,6 +26,7 @@ def draw(name, subject, **options):
     arguments = {
         "draw_data": (model, likelihood, "x1"),
         "draw_budget": (likelihood.maximum(),),
+        "draw_channels": (likelihood.named("a") + likelihood.named("b"),),
         "draw_likelihood": (likelihood,),
         "draw_closure": (closure,),
         "draw_distributions": (model, "x1"),

@@ -12,10 +12,15 @@ FIGURES = ("draw_pulls", "draw_impacts", "draw_correlations")
 
 
 @pytest.fixture(scope="module")
-def estimate():
+def likelihood():
     example = Nuisances()
     model = example.fit(events=500, seed=1)
-    return model.likelihood(example.sample(0.4, 2_000, seed=2)).maximum()
+    return model.likelihood(example.sample(0.4, 2_000, seed=2))
+
+
+@pytest.fixture(scope="module")
+def estimate(likelihood):
+    return likelihood.maximum()
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -78,6 +83,66 @@ def test_free_parameters_have_no_pull(estimate):
     for draw in (gl.draw_pulls, gl.draw_impacts):
         with pytest.raises(gl.InputError, match="no nuisance parameter has a constraint"):
             draw(free)
+
+
+def test_cabinetry_draws_its_own_plots_of_them(likelihood, tmp_path):
+    cabinetry = pytest.importorskip("cabinetry")
+    estimate = likelihood.maximum()
+    fit, ranking = estimate.to_cabinetry()
+    scan = likelihood.to_cabinetry()
+    for ours, theirs in zip(
+        (fit, ranking, scan),
+        (cabinetry.fit.FitResults, cabinetry.fit.RankingResults, cabinetry.fit.ScanResults),
+        strict=True,
+    ):
+        assert ours._fields == theirs._fields[: len(ours)]
+    options = {"figure_folder": tmp_path, "close_figure": True}
+    draw = cabinetry.visualize
+    pulls = draw.pulls(fit, exclude=list(estimate.parameters), **options)
+    shown = [text.get_text() for text in pulls.axes[0].get_yticklabels()]
+    assert set(shown) == {one.name for one in estimate.nuisances}
+    ranked = draw.ranking(ranking, max_pars=5, **options)
+    first = max(estimate.impacts["theta"], key=lambda name: abs(ranking_of(ranking, name)))
+    labels = [text.get_text() for axes in ranked.axes for text in axes.get_yticklabels()]
+    assert first in labels
+    draw.correlation_matrix(fit, pruning_threshold=0.05, **options)
+    draw.scan(scan, **options)
+    names = sorted(path.stem for path in tmp_path.iterdir())
+    assert names == ["correlation_matrix", "pulls", "ranking", "scan_theta"]
+
+
+def ranking_of(ranking, name):
+    return ranking.postfit_up[ranking.labels.index(name)]
+
+
+def test_a_scan_rises_by_one_at_one_error():
+    example = OneObservable()
+    likelihood = example.likelihood(example.quantiles(0.4))
+    one = likelihood.maximum()["theta"]
+    scan = likelihood.to_cabinetry(values=one.stat_interval)
+    np.testing.assert_allclose(scan.delta_nlls, 1, atol=1e-6)
+    assert (scan.name, scan.bestfit) == ("theta", one.value)
+    assert scan.uncertainty == pytest.approx(one.stat, rel=0.01)
+
+
+def test_nuisance_parameters_have_scans_too(likelihood):
+    scan = likelihood.to_cabinetry("jes")
+    assert scan.name == "jes"
+    assert scan.delta_nlls.min() < 0.05
+    np.testing.assert_array_equal(
+        scan.delta_nlls, 2 * likelihood.profile("jes", scan.parameter_values)
+    )
+
+
+def test_nuisance_parameters_are_in_units_of_their_constraints(estimate):
+    wide = replace(estimate.nuisances[0], constraint=2.0)
+    other = replace(estimate, nuisances=(wide, *estimate.nuisances[1:]))
+    (fit, ranking), (half, halved) = estimate.to_cabinetry(), other.to_cabinetry()
+    assert half.bestfit[1] == pytest.approx(fit.bestfit[1] / 2)
+    assert half.uncertainty[1] == pytest.approx(fit.uncertainty[1] / 2)
+    assert half.bestfit[0] == fit.bestfit[0]
+    assert halved.uncertainty[0] == pytest.approx(ranking.uncertainty[0] / 2)
+    assert halved.postfit_up[0] == pytest.approx(ranking.postfit_up[0])
 
 
 def test_tuples_of_cabinetry(estimate):

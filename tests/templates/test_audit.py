@@ -199,3 +199,12 @@ def test_categories_are_no_marks():
     random = np.random.default_rng(1)
     for column in (random.choice([0, 1, 100], len(theta)), np.maximum(random.normal(theta), 0.5)):
         assert gl.Templates(column, theta, (0, 1)).audit()["sentinels"].met
+
+
+def test_one_component_is_not_told_to_become_fewer():
+    values = np.repeat([0.25, 0.75], 2_000)
+    x = np.random.default_rng(1).normal(values)
+    finding = gl.Templates(x, values, bounds=(0, 1)).audit()["number"]
+    assert not finding.met
+    assert "component(s), or" not in finding.text
+    assert "at least 3 templates" in finding.text

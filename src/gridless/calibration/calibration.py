@@ -119,6 +119,13 @@ class Calibration:
         """The variance of the score of one event at values t (points,) of the only parameter."""
         return np.asarray(chebyshev.evaluate(self.spread[0, 0], t[:, None]))
 
+    def mean_covariance(self, t: Array) -> Array:
+        """The covariance (kept, kept) of mu at one point: from the statistics of the templates, and
+        what they leave open."""
+        row, size = terms(t[None], self.mean.powers)[0], self.transform.shape[1]
+        changes = [np.tensordot(row, c, 1).reshape(size, -1) for c in (self.noise, self.mean.open)]
+        return np.asarray(np.sum([change @ change.T for change in changes], axis=0))
+
     def model_slopes(self, t: Array) -> Array:
         """What unit changes that the templates leave open would do to the mean score at one point:
         (changes, parameters)."""

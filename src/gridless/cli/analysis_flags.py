@@ -6,7 +6,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from gridless.analysis import Analysis, load_analysis
+from gridless.analysis.analysis import Analysis
+from gridless.analysis.loading import by_channel, load_analysis
 from gridless.errors import InputError
 
 # The flags that give the settings of an analysis.
@@ -26,14 +27,18 @@ def analysis_from_flags(
     observables: Sequence[str],
     weight: str | None,
     selection: str | None,
-) -> Analysis:
+) -> Analysis | dict[str, Analysis]:
     """What the analysis file says, or the flags do."""
     if templates.endswith((".yaml", ".yml")):
         for flag, given in (("--bounds", bounds), ("-x", observables), ("--selection", selection)):
             if given:
                 raise InputError(f"{flag}: {templates} says it already; leave it out here")
         analysis = load_analysis(Path(templates))
-        return analysis.model_copy(update={"weight": weight}) if weight else analysis
+        if not weight:
+            return analysis
+        parts = by_channel(analysis).items()
+        changed = {name: one.model_copy(update={"weight": weight}) for name, one in parts}
+        return changed[""] if isinstance(analysis, Analysis) else changed
     if not bounds:
         raise InputError("--bounds: missing; give each parameter its own, --bounds mtop 165 180")
     if not observables:

@@ -1,10 +1,18 @@
 """`gridless audit`: whether the templates will do, before anything is trained."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
-from gridless.analysis import Analysis
-from gridless.cli.options import as_json, print_result, template_options
+from gridless.analysis.analysis import Analysis
+from gridless.cli.options import as_json, print_json, print_result, template_options
+from gridless.errors import InputError
 from gridless.registry import OBJECTIVES
+
+if TYPE_CHECKING:
+    from gridless.templates.audit import Audit
 
 
 @click.command()
@@ -19,19 +27,40 @@ from gridless.registry import OBJECTIVES
 )
 @as_json
 def audit(
-    analysis: Analysis, components: int, objective: str, where: str | None, machine: bool
+    analysis: Analysis | dict[str, Analysis],
+    components: int,
+    objective: str,
+    where: str | None,
+    machine: bool,
 ) -> None:
     """Check whether the templates are fit for the purpose, and say what to change.
 
-    Systematics and backgrounds of an analysis.yaml are checked too.
+    Systematics and backgrounds of an analysis.yaml are checked too, and every channel.
 
     Example: gridless audit 'mtop_{mtop}.root:events' --bounds mtop 165 180 -x m_jjb,m_jj
     """
+    if isinstance(analysis, Analysis):
+        print_result(_audit(analysis, components, objective, where), machine)
+        return
+    found = {}
+    for name, one in analysis.items():
+        try:
+            found[name] = _audit(one, components, objective, where)
+        except InputError as error:
+            raise InputError(f"channel {name}: {error}") from error
+    if machine:
+        print_json({"channels": {name: one.to_dict() for name, one in found.items()}})
+    else:
+        click.echo("\n\n".join(f"channel {name}: {one}" for name, one in found.items()))
+
+
+def _audit(analysis: Analysis, components: int, objective: str, where: str | None) -> Audit:
+    """The audit of one channel."""
     systematics, backgrounds, _ = analysis.read_measurement(where)
     templates = analysis.read_templates(where)
     found = templates.audit(components, objective)
-    if systematics or backgrounds:
-        from gridless.systematics.audit import audit_systematics
+    if not systematics and not backgrounds:
+        return found
+    from gridless.systematics.audit import audit_systematics
 
-        found = found.joined(audit_systematics(templates, systematics, backgrounds))
-    print_result(found, machine)
+    return found.joined(audit_systematics(templates, systematics, backgrounds))

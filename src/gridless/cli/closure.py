@@ -12,9 +12,9 @@ from gridless.cli.options import (
     check_restrictions,
     executor_options,
     likelihood_options,
+    load_one,
     model_file,
     print_json,
-    print_result,
     where,
 )
 from gridless.errors import InputError
@@ -39,7 +39,11 @@ from gridless.validation.limits import check_experiments
     "--signal", is_flag=True, help="The samples have no background: hold all shares at 0."
 )
 @click.option("--toys", type=int, help="Pseudo-experiments per value, for the coverage.")
-@click.option("--events", type=int, help="Events per pseudo-experiment.")
+@click.option(
+    "--events",
+    type=int,
+    help="Events per pseudo-experiment; with --leave-one-out, observed events (10,000).",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Fixes everything random.")
 @executor_options
 @as_json
@@ -62,20 +66,27 @@ def closure(
 ) -> None:
     """Estimate samples whose parameters are known: pulls, slope, chi2/dof, coverage.
 
+    MODEL with several channels divides the samples by their selections. Of samples that a
+    systematic has changed, the last lines say whether the fit finds its nuisance parameter.
+
     Example: gridless closure top.safetensors 'test_{mtop}.root:events' --toys 1000
     """
     check_model_first(model, [] if samples is None else [samples])
     if leave_one_out:
         if toys is not None or constrain or fix:
             raise InputError("--leave-one-out: takes no --toys, --constrain or --fix; leave them")
-        print_result(_left_out(model, samples, weight, where, dask, workers), machine)
+        table, between = _left_out(model, samples, weight, where, dask, workers, events)
+        if machine:
+            print_json(table.to_dict() | {"gaps": between.to_dict()})
+        else:
+            click.echo(f"{table}\n\n{between}")
         return
     if samples is None:
         raise InputError("SAMPLES: none; give samples of known parameters, or --leave-one-out")
     check_experiments(2 if toys is None else toys, events, seed)
     from gridless.parallel import cluster
 
-    trained = gl.load(model)
+    trained = load_one(model) if toys is not None else gl.load(model)
     check_restrictions(trained, constrain, fix)
     known = gl.read_samples(trained, samples, weight=weight, where=where)
     with cluster(dask, workers) as executor:
@@ -87,7 +98,7 @@ def closure(
             click.echo(str(table))
         try:
             if toys is not None:
-                tested = gl.coverage(trained, known, toys, events, seed, executor=executor)
+                tested = gl.coverage(load_one(model), known, toys, events, seed, executor=executor)
                 content |= {name: tested.to_dict()[name] for name in ("coverage", "pull_width")}
                 if not machine:
                     click.echo(f"\n{tested}")
@@ -104,13 +115,14 @@ def _left_out(
     where: str | None,
     dask: str | None,
     workers: int | None,
-) -> Any:
-    """The closure of every inner template without itself."""
+    observed: int | None,
+) -> tuple[Any, Any]:
+    """The closure of every inner template without itself, and what is open between them."""
     from dataclasses import replace
 
     from gridless.parallel import cluster
 
-    trained = gl.load(model)
+    trained = load_one(model)
     events = None
     if templates is not None:
         query = replace(trained.query, weight=weight or trained.query.weight).where(where)
@@ -123,4 +135,5 @@ def _left_out(
             parameters=trained.grid.parameters,
         )
     with cluster(dask, workers) as executor:
-        return gl.leave_one_out(trained, events, executor)
+        table = gl.leave_one_out(trained, events, executor)
+    return table, gl.gaps(trained) if observed is None else gl.gaps(trained, observed)

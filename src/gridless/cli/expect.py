@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-import gridless as gl
 from gridless.cli.options import (
     as_json,
     check_model_first,
     check_restrictions,
     likelihood_options,
+    load_one,
     model_file,
     print_json,
 )
@@ -44,7 +44,7 @@ def expect(
     check_model_first(model)
     from gridless.likelihood.derived import restricted
 
-    trained = gl.load(model)
+    trained = load_one(model)
     check_restrictions(trained, constrain, fix)
     names = trained.grid.parameters
     for name, _ in at:

@@ -7,10 +7,13 @@ import click
 import gridless as gl
 from gridless.cli.options import (
     as_json,
+    channel_data,
     check_model_first,
     check_places,
     check_restrictions,
+    data_paths,
     likelihood_options,
+    load_one,
     model_file,
     output_file,
     print_json,
@@ -53,16 +56,16 @@ def export(
     if (curve or hepdata) and not data:
         raise InputError("export: the likelihood needs observed events; give a data file")
     check_model_first(model, data)
-    check_places(wanted, [model, *data])
+    check_places(wanted, [model, *data_paths(data)])
     from gridless.curves.intervals import LEVEL
     from gridless.likelihood.derived import restricted
 
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)
     if onnx is not None:
-        gl.write_onnx(onnx, trained)
+        gl.write_onnx(onnx, load_one(model))
     if curve or hepdata:
-        likelihood = gl.read_likelihood(trained, data, weight, where)
+        likelihood = gl.read_likelihood(trained, channel_data(trained, data), weight, where)
         likelihood = restricted(likelihood, constrain, fix)
         for path, kind in ((curve, "json"), (hepdata, "hepdata")):
             if path is not None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gridless.analysis import TEMPLATE
+from gridless.analysis.analysis import TEMPLATE
 from gridless.cli.options import as_json, print_json
 from gridless.errors import InputError
 from gridless.files.write import write_whole

@@ -8,9 +8,11 @@ import click
 import gridless as gl
 from gridless.cli.options import (
     as_json,
+    channel_data,
     check_model_first,
     check_places,
     check_restrictions,
+    data_paths,
     executor_options,
     likelihood_options,
     model_file,
@@ -64,10 +66,13 @@ def measure(
 ) -> None:
     """Estimate the parameters of observed events, with their uncertainties and every warning.
 
+    MODEL with several channels divides DATA by their selections; or each has its own,
+    soft=FILE hard=FILE. MODEL:soft is one of them alone.
+
     Example: gridless measure top.safetensors data.root:events --level 0.95
     """
     check_model_first(model, data)
-    check_places([scan], [model, *data])
+    check_places([scan], [model, *data_paths(data)])
     _check_flags(blind, [scan, by, unblind], method, toys)
     from gridless.likelihood.derived import restricted
     from gridless.parallel import cluster
@@ -75,7 +80,8 @@ def measure(
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)
     with cluster(dask, workers) as executor:
-        likelihood = gl.read_likelihood(trained, data, weight, where, executor, by)
+        sources = channel_data(trained, data)
+        likelihood = gl.read_likelihood(trained, sources, weight, where, executor, by)
         likelihood = restricted(likelihood, constrain, fix)
         estimate = likelihood.maximum()
         chosen = level or 0.95
@@ -107,6 +113,10 @@ def measure(
         groups = likelihood.by()
         content |= {"by": by, **groups.to_dict()}
         lines.append(f"\n{groups}")
+    if isinstance(trained, gl.Channels) and blind is None:  # its parts would tell the value
+        groups = likelihood.by()
+        content["channels"] = groups.to_dict()
+        lines.append(f"\neach channel alone:\n{groups}")
     if machine:
         print_json(content)
     else:

@@ -3,9 +3,9 @@
 import functools
 import shlex
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -14,6 +14,9 @@ from gridless.cli.analysis_flags import analysis_from_flags
 from gridless.errors import InputError
 from gridless.model.record import FitOptions
 from gridless.registry import FORMATS
+
+if TYPE_CHECKING:
+    from gridless.model.model import Model
 
 Command = Callable[..., Any]
 # The flags of the penalty and the arguments of `gl.Penalty` that they give.
@@ -258,8 +261,57 @@ def check_model_first(model: Path, data: Iterable[str] = ()) -> None:
     if swapped:
         raise InputError(f"{swapped[0]}: a model where data belong; give one model, then the data")
     from gridless.files.table import check_readable
+    from gridless.model.storage.header import split_channel
 
-    check_readable(model, "give a model written by `gridless fit`")
+    check_readable(split_channel(model)[0], "give a model written by `gridless fit`")
+
+
+def load_one(path: Path) -> "Model":
+    """The model of a file; of one with several channels, it must be `path:channel`."""
+    import gridless as gl
+
+    model = gl.load(path)
+    if isinstance(model, gl.Channels):
+        raise InputError(
+            f"{path}: holds the channels {', '.join(model)}, and this takes one; give "
+            f"{path}:{next(iter(model))}"
+        )
+    return model
+
+
+def channel_data(model: Any, data: Sequence[str]) -> Any:
+    """The observed files as `read_likelihood` takes them: `soft=file` is for one channel.
+
+    Parameters
+    ----------
+    model : Model or Channels
+        A model has no channels: an = is then part of a file's name.
+    data : sequence of str
+        As they were typed.
+    """
+    import gridless as gl
+
+    if not isinstance(model, gl.Channels):
+        return list(data)
+    found: dict[str, list[str]] = {}
+    for source in data:
+        name, equals, file = source.partition("=")
+        if equals and name in model:
+            found.setdefault(name, []).append(file)
+    if not found:
+        return list(data)
+    if sum(len(files) for files in found.values()) < len(data):
+        raise InputError(
+            "DATA: some with a channel and some without; give files that all channels divide, or "
+            f"each with its channel, {next(iter(model))}=FILE"
+        )
+    model.check_names(found, "DATA")
+    return found
+
+
+def data_paths(data: Sequence[str]) -> list[str]:
+    """The names of observed files, with and without a channel before an =."""
+    return [*data, *(source.partition("=")[2] for source in data if "=" in source)]
 
 
 def check_places(outputs: Iterable[Path | None], inputs: Iterable[Any]) -> None:
@@ -280,8 +332,7 @@ def check_restrictions(
     from gridless.likelihood.derived import check_restricted
 
     # Nuisance parameters have no bounds; the likelihood knows what else to refuse.
-    known = () if model.measurement is None else model.measurement.names
-    nuisances = set(known) - set(model.grid.parameters)
+    nuisances = set(model.nuisances)
     check_restricted(
         model.grid,
         {name: pair for name, pair in constrain.items() if name not in nuisances},

@@ -5,7 +5,13 @@ from pathlib import Path
 import click
 
 import gridless as gl
-from gridless.cli.options import as_json, check_model_first, model_file, print_result
+from gridless.cli.options import (
+    as_json,
+    check_model_first,
+    load_one,
+    model_file,
+    print_result,
+)
 from gridless.errors import InputError
 
 
@@ -35,7 +41,7 @@ def plan(
     Example: gridless plan pilot.safetensors --events 10000 --simulated 1e6
     """
     check_model_first(model)
-    trained = gl.load(model)
+    trained = load_one(model)
     names, given = trained.grid.parameters, dict(at)
     if given and set(given) != set(names):
         raise InputError(f"--at: give it for each of {', '.join(names)}")

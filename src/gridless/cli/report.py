@@ -1,18 +1,19 @@
 """`gridless report`: one page about a model and a measurement."""
 
-from functools import reduce
-from operator import add
 from pathlib import Path
+from typing import Any
 
 import click
 
 import gridless as gl
 from gridless.cli.options import (
     as_json,
+    channel_data,
     check_model_first,
     check_places,
     check_restrictions,
     command_line,
+    data_paths,
     likelihood_options,
     model_file,
     output_file,
@@ -56,24 +57,20 @@ def report(
     Example: gridless report top.safetensors data.root:events --closure 'test_{mtop}.root:events'
     """
     check_model_first(model, data)
-    check_places([output], [model, *data, *([] if samples is None else [samples])])
-    from gridless.files.read import checksum
-    from gridless.files.table import check_distinct
+    check_places([output], [model, *data_paths(data), *([] if samples is None else [samples])])
     from gridless.likelihood.derived import restricted
 
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)
-    check_distinct(data)
     table = None
     if samples is not None:
         known = gl.read_samples(trained, samples, where=closure_where or where)
         table = gl.closure(trained, known, constrain=constrain, fix=fix)
-    parts = [gl.read_likelihood(trained, source, weight, where) for source in data]
-    files = [
-        gl.FileRecord(source, part.events, checksum(source), part.offered)
-        for source, part in zip(data, parts, strict=True)
-    ]
-    likelihood = restricted(reduce(add, parts), constrain, fix) if parts else None
+    likelihood: Any = None
+    files: list[gl.FileRecord] = []
+    if data:
+        likelihood, files = _read(trained, data, weight, where)
+        likelihood = restricted(likelihood, constrain, fix)
     gl.write_report(
         *(output, trained, likelihood, table),
         level=level or 0.95,
@@ -85,3 +82,24 @@ def report(
         print_json({"report": str(output)})
     else:
         click.echo(f"written to {output}")
+
+
+def _read(
+    model: gl.Model | gl.Channels, data: tuple[str, ...], weight: str | None, where: str | None
+) -> tuple[Any, list[gl.FileRecord]]:
+    """The likelihood of the observed files, and a record of each."""
+    from gridless.files.read import checksum, division
+
+    sources = channel_data(model, data)
+    likelihood = gl.read_likelihood(model, sources, weight, where)
+    models = dict(model) if isinstance(model, gl.Channels) else {"": model}
+    if not isinstance(sources, dict):
+        readers = [(source, list(models)) for source in sources]
+    else:
+        readers = [(source, [name]) for name, own in sources.items() for source in own]
+    files = []
+    for source, names in readers:
+        found = division(source, [models[name].query.where(where) for name in names])
+        used = found.rows - found.unused
+        files.append(gl.FileRecord(source, used, checksum(source), found.rows))
+    return likelihood, files

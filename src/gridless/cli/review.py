@@ -12,6 +12,7 @@ from gridless.cli.options import (
     check_model_first,
     check_places,
     command_line,
+    load_one,
     model_file,
     output_file,
     print_json,
@@ -50,7 +51,7 @@ def review(
     """
     check_model_first(model, data)
     check_places([output], [model, *data, *([] if templates is None else [templates])])
-    trained = gl.load(model)
+    trained = load_one(model)
     x = weights = groups = None
     if data:
         x, weights, groups = _events(trained, data, weight, where, by)

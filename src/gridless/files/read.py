@@ -4,10 +4,10 @@ import difflib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -222,6 +222,52 @@ def stream(
             f"{label(source)}: none of its {seen:,} events passes the selection "
             f"{query.selection!r}; widen it"
         )
+
+
+class Division(NamedTuple):
+    """How several selections divide the rows of a source: how many there are, how many each takes,
+    how many none takes, and how many more than one takes."""
+
+    rows: int
+    each: tuple[int, ...]
+    unused: int
+    shared: int
+
+
+def division(source: Any, queries: Sequence[Query]) -> Division:
+    """How the selections of some queries divide a source, in constant memory.
+
+    Examples
+    --------
+    >>> low, high = Query.of("pt", selection="pt < 3"), Query.of("pt", selection="pt > 3")
+    >>> division({"pt": [1, 2, 3, 4]}, [low, high])
+    Division(rows=4, each=(2, 1), unused=1, shared=0)
+    """
+    rows = unused = shared = 0
+    each = np.zeros(len(queries), np.int64)
+    queries = [replace(query, weight=None) for query in queries]  # observed events have none
+    with open_table(source) as table:
+        needed = {name: None for q in queries for name in _needed_columns(source, table, q)}
+        for block in table.blocks(list(needed), BLOCK, ALL):
+            count = len(next(iter(block.values())))
+            whole = {ENTRY: rows + np.arange(count), **block}
+            taken = np.array([_passes(source, whole, query, count) for query in queries])
+            times = taken.sum(axis=0)
+            rows += count
+            each += taken.sum(axis=1)
+            unused += int((times == 0).sum())
+            shared += int((times > 1).sum())
+    return Division(rows, tuple(each.tolist()), unused, shared)
+
+
+def _passes(source: Any, block: Block, query: Query, count: int) -> Column:
+    """Whether each row of a block passes the selection of a query."""
+    if query.selection is None:
+        return np.ones(count, bool)
+    try:
+        return _condition(query.selection, _with_aliases(query.selection, block, query))
+    except InputError as error:
+        raise InputError(f"{label(source)}: {error}") from error
 
 
 def _needed_columns(source: Any, table: Table, query: Query) -> list[str]:

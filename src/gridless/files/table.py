@@ -159,17 +159,21 @@ def open_file(source: str | Path) -> Iterator[Table]:
         yield _Guarded(table, source)
 
 
+def source_key(source: Any) -> tuple[Hashable, str | None]:
+    """What tells a source from another: the file, by any path to it, and the tree or group in it,
+    None for the only one; or the table in memory."""
+    if not isinstance(source, str | Path):
+        return id(source), None
+    path, name = split_source(source)
+    return identity(path), None if name is None else name.partition(";")[0].strip("/")
+
+
 def check_distinct(sources: Iterable[Any]) -> None:
     """Refuse a source that is given twice, whose events would count twice: a table, or a file by
     any path to it. Different trees or groups of one file are different sources."""
     seen: dict[Any, list[tuple[str | None, Any]]] = {}
     for source in sources:
-        if isinstance(source, str | Path):
-            path, name = split_source(source)
-            key: Any = identity(path)
-            inside = None if name is None else name.partition(";")[0].strip("/")
-        else:
-            key, inside = id(source), None
+        key, inside = source_key(source)
         for other, first in seen.setdefault(key, []):
             # Without a name it is the only table of the file.
             if other is None or inside is None or other == inside:

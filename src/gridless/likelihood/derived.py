@@ -11,10 +11,14 @@ from gridless.likelihood.belt import FELDMAN_COUSINS, POINTS, TOYS, Belt, Settin
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.groups import Groups, make_groups
 from gridless.likelihood.minuit import MinuitCost
+from gridless.results.cabinetry import ScanResults
 from gridless.templates.grid import Grid
 
 if TYPE_CHECKING:
     from gridless.likelihood.likelihood import Likelihood
+
+SCAN_POINTS = 31  # of a scan for cabinetry
+SCAN_REACH = 2.5  # errors to either side that it goes
 
 
 class Derived(MinuitCost):
@@ -104,6 +108,40 @@ class Derived(MinuitCost):
         ('2017', '2018')
         """
         return make_groups(cast("Likelihood", self))
+
+    def to_cabinetry(self, parameter: str | None = None, values: Any = None) -> ScanResults:
+        """The profile of a parameter as the tuple that cabinetry's plot of a scan takes.
+
+        Parameters
+        ----------
+        parameter : str, optional
+            Which one, where there are several.
+        values : array, optional
+            Where to look; by default 31 values within two and a half errors.
+
+        Returns
+        -------
+        ScanResults
+            With the fields of that in `cabinetry.fit`.
+
+        Examples
+        --------
+        >>> from gridless.examples import OneObservable as Example
+        >>> scan = Example().likelihood(Example().quantiles(0.4)).to_cabinetry()
+        >>> scan.name, round(float(scan.delta_nlls.min()), 6)
+        ('theta', 0.0)
+        """
+        whole = cast("Likelihood", self)
+        place = self.axis(parameter)
+        one = whole.maximum()[parameter or whole.maximum().parameters[place]]
+        low, high = one.stat_interval
+        if values is None:
+            first = max(one.value + SCAN_REACH * (low - one.value), one.bounds[0])
+            last = min(one.value + SCAN_REACH * (high - one.value), one.bounds[1])
+            values = np.linspace(first, last, SCAN_POINTS)
+        points = np.asarray(values, float)
+        rises = 2 * whole.profile(one.name, points)
+        return ScanResults(one.name, one.value, 0.5 * (high - low), points, rises)
 
     def to_dict(self) -> dict[str, Any]:
         """The likelihood for machines, in what JSON can hold: what `export --curve` writes.

@@ -1,6 +1,6 @@
 """From a likelihood to its estimate: the budget of uncertainties, p-values and warnings."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from gridless.curves import minimum
 from gridless.curves.curve import Curve
 from gridless.likelihood import warnings
 from gridless.likelihood.agreement import p_value
-from gridless.likelihood.channel import Place
-from gridless.likelihood.estimate import STAT, Estimate, ParameterEstimate
+from gridless.likelihood.channel import Channel, Place
+from gridless.likelihood.estimate import MODEL, SIMULATION, STAT, Estimate, ParameterEstimate
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array
 
@@ -201,6 +201,7 @@ def _warnings(
             values[Place(channel, likelihood.grid).axes], channel.grid
         )
         own += channel.warnings
+        own += _gap_warnings(channel, Place(channel, likelihood.grid).axes, values, results)
         if channel.agreement is not None:
             filling = channel.agreement.filling
             own += warnings.far_warnings(filling.far, filling.rows, filling.named)
@@ -222,6 +223,22 @@ def _warnings(
         ]
         found += warnings.source_warnings(source, without)
     return tuple(dict.fromkeys(found))
+
+
+def _gap_warnings(
+    channel: Channel, axes: Any, values: Array, results: list[ParameterEstimate]
+) -> list[EstimateWarning]:
+    """Whether the templates around the estimate are too far apart."""
+    found: list[EstimateWarning] = []
+    if MODEL not in channel.sources or len(channel.grid) < 2:
+        return found
+    grid = channel.grid
+    ends = " and ".join(grid.label(k) for k in grid.around(values[axes]))
+    for one in (results[p] for p in axes):
+        if MODEL in one.budget and one.stat > 0:
+            sizes = one.budget[MODEL], one.stat, one.budget.get(SIMULATION, 0.0)
+            found += warnings.gap_warnings(one.name, sizes, ends)
+    return found
 
 
 def _prior_warnings(

@@ -5,10 +5,11 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from gridless.errors import InputError
 from gridless.likelihood.agreement import p_value
-from gridless.likelihood.estimate import STAT, Estimate
+from gridless.likelihood.estimate import MODEL, SIMULATION, STAT, Estimate
 from gridless.results import printing
 from gridless.templates.arrays import Array
 
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 class Groups:
     """The estimate of every channel of a likelihood; `likelihood.by()` makes it.
 
-    The groups have the same simulation, which moves all of them together: only their statistical
-    errors enter chi2.
+    chi2 = (v - X theta)' C^-1 (v - X theta) at its least, v the values of all groups, theta the
+    common ones, X which of them each value is. C has the statistical errors of each group; of
+    groups with different models, those of their simulation; and what systematics do to all of them
+    together. Groups of one model have the same simulation, which moves them together.
 
     Attributes
     ----------
@@ -31,6 +34,8 @@ class Groups:
         One of each.
     together : Estimate
         That of all events.
+    models : tuple of str
+        The identity of each group's model.
 
     Examples
     --------
@@ -45,6 +50,7 @@ class Groups:
     names: tuple[str, ...]
     estimates: tuple[Estimate, ...]
     together: Estimate
+    models: tuple[str, ...] = ()
 
     @property
     def usable(self) -> Array:
@@ -53,21 +59,47 @@ class Groups:
 
     @property
     def chi2(self) -> float:
-        """sum_g (v_g - v)' C_g^-1 (v_g - v) of values v_g with statistical covariances C_g, v
-        their best mean."""
-        used = [e for e, use in zip(self.estimates, self.usable, strict=True) if use]
-        if len(used) < 2:
+        """How far the values of the groups are from common ones."""
+        used = self._used
+        if self.dof == 0:
             return 0.0
-        values = np.array([e.values for e in used])
-        inverse = np.linalg.inv(np.array([e.covariances[STAT] for e in used]))
-        mean = np.linalg.solve(inverse.sum(axis=0), np.einsum("gij,gj->i", inverse, values))
-        rest = values - mean
-        return float(np.einsum("gi,gij,gj", rest, inverse, rest))
+        values = np.concatenate([e.values for e in used])
+        of = [name for e in used for name in e.parameters]
+        common = list(dict.fromkeys(of))
+        x = np.array([[float(name == one) for one in common] for name in of])
+        inverse = np.linalg.inv(self._covariance(used))
+        theta = np.linalg.solve(x.T @ inverse @ x, x.T @ inverse @ values)
+        rest = values - x @ theta
+        return float(rest @ inverse @ rest)
 
     @property
     def dof(self) -> int:
         """Degrees of freedom of chi2."""
-        return max(0, int(self.usable.sum()) - 1) * len(self.together.parameters)
+        of = [name for e in self._used for name in e.parameters]
+        return len(of) - len(set(of))
+
+    @property
+    def _used(self) -> list[Estimate]:
+        return [e for e, use in zip(self.estimates, self.usable, strict=True) if use]
+
+    def _covariance(self, used: list[Estimate]) -> Array:
+        """The covariance of the values of all groups."""
+        own = [STAT] if len(set(self.models)) < 2 else [STAT, SIMULATION, MODEL]
+        blocks = [sum(e.covariances[s] for s in own if s in e.covariances) for e in used]
+        total = np.asarray(block_diag(*blocks))
+        # Only estimates with nuisance parameters have impacts.
+        impacts = [getattr(e, "impacts", {}) for e in used]
+        names = {name for one in impacts for shifts in one.values() for name in shifts}
+        for name in sorted(names):
+            shift = np.array(
+                [
+                    one.get(parameter, {}).get(name, 0.0)
+                    for e, one in zip(used, impacts, strict=True)
+                    for parameter in e.parameters
+                ]
+            )
+            total += np.outer(shift, shift)
+        return total
 
     @property
     def p_value(self) -> float:
@@ -78,7 +110,8 @@ class Groups:
         """The groups in what JSON can hold."""
         return {
             "groups": {
-                name: estimate.to_dict()["parameters"] | {"events": estimate.events}
+                name: estimate.to_dict()["parameters"]
+                | {"events": estimate.events, "p_value": estimate.p_value}
                 for name, estimate in zip(self.names, self.estimates, strict=True)
             },
             "chi2": self.chi2,
@@ -90,8 +123,9 @@ class Groups:
         width = max(len(name) for name in self.names)
         lines = []
         for name, estimate in zip(self.names, self.estimates, strict=True):
-            values = "; ".join(str(one) for one in estimate.results)
-            lines.append(f"{name:{width}}  {values}, {estimate.events:,} events")
+            values = "; ".join(one.total() for one in estimate.results)
+            fits = "" if estimate.p_value is None else f", p-value {estimate.p_value:.2g}"
+            lines.append(f"{name:{width}}  {values}, {estimate.events:,} events{fits}")
         return "\n".join([*lines, self._last()])
 
     __repr__ = __str__
@@ -117,4 +151,5 @@ def make_groups(likelihood: "Likelihood") -> Groups:
     parts = [likelihood.channel_alone(number) for number in range(len(likelihood.channels))]
     names = [c.name or f"channel {i + 1}" for i, c in enumerate(likelihood.channels)]
     estimates = tuple(part.maximum() for part in parts)
-    return Groups(tuple(names), estimates, likelihood.maximum())
+    models = tuple(channel.model for channel in likelihood.channels)
+    return Groups(tuple(names), estimates, likelihood.maximum(), models)

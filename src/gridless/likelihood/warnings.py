@@ -25,6 +25,7 @@ COLLAPSED_LOG_Q = 0.1  # units of log likelihood between templates and halfway b
 SCORE_CHECK_P_VALUE = 1e-3  # of the means of all templates together
 LEAST_INFORMATION = 25.0  # in chi2: a slope that is known to a fifth of itself
 LEAST_GAIN = 3.0  # units of log likelihood on held-out events
+WIDE_GAP = 0.5  # statistical errors: templates 0.1 apart leave 0.1 to 0.4 open in our examples
 FAR_PULL = 3.0  # standard deviations of its constraint that a nuisance parameter may be pulled
 TIGHT_PULL = 0.05  # of its constraint: an error after the fit that few variations are meant for
 
@@ -104,6 +105,13 @@ WARNINGS = (
         "the means of the templates do not lie on a smooth curve "
         f"(p < {SCORE_CHECK_P_VALUE:g}); what is left is in the uncertainty from simulation",
         "look at `model.check`; simulate more values between the templates; look for wrong files",
+        serious=False,
+    ),
+    Rule(
+        "wide_gap",
+        "what the templates leave open between them, `model` in the budget, is over "
+        f"{WIDE_GAP:g} statistical errors and more than their statistics",
+        "simulate a template between the two that are named; `gl.gaps(model)` has all gaps",
         serious=False,
     ),
     Rule(
@@ -205,6 +213,32 @@ def extrapolation_warnings(values: Array, grid: Grid) -> list[EstimateWarning]:
             text = f"{name} is beyond the outermost templates, {low:g} and {high:g}"
             found.append(EstimateWarning("extrapolated", text))
     return found
+
+
+def is_wide(left_open: float, stat: float, simulation: float) -> bool:
+    """Whether a template between two others would help, and more events of each would not."""
+    return left_open > max(WIDE_GAP * stat, simulation)
+
+
+def gap_warnings(name: str, sizes: tuple[float, float, float], ends: str) -> list[EstimateWarning]:
+    """wide_gap: templates are too far apart for so many events.
+
+    Parameters
+    ----------
+    name : str
+        The parameter.
+    sizes : tuple of float
+        What the templates leave open, the statistical error, and that from simulation.
+    ends : str
+        The two templates.
+    """
+    if not is_wide(*sizes):
+        return []
+    text = (
+        f"{name}: the templates leave {sizes[0] / sizes[1]:.2g} statistical errors open between "
+        f"{ends}; simulate a template there"
+    )
+    return [EstimateWarning("wide_gap", text)]
 
 
 def far_warnings(far: int, rows: int, named: Sequence[object]) -> list[EstimateWarning]:

@@ -10,13 +10,9 @@ from typing import Any
 from gridless.errors import InputError
 from gridless.likelihood.estimate import Estimate, ParameterEstimate, correlation, read_only
 from gridless.measurement import tables
-from gridless.measurement.tables import (
-    FitResults,
-    RankingResults,
-    fit_results,
-    ranking_results,
-)
+from gridless.measurement.tables import fit_results, ranking_results
 from gridless.results import printing
+from gridless.results.cabinetry import FitResults, RankingResults
 from gridless.templates.arrays import Array
 
 

@@ -3,12 +3,12 @@ the tuples that cabinetry's plots take (cabinetry itself is not needed)."""
 
 import math
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gridless.results import printing
-from gridless.templates.arrays import Array
+from gridless.results.cabinetry import FitResults, RankingResults
 
 if TYPE_CHECKING:
     from gridless.measurement.estimate import MeasurementEstimate
@@ -101,39 +101,14 @@ def digits(part: float, total: float, sign: str = "") -> str:
     return f"{part:{sign}.{places}f}"
 
 
-class FitResults(NamedTuple):
-    """The fields of `cabinetry.fit.FitResults`: for `visualize.pulls` and
-    `visualize.correlation_matrix`."""
-
-    bestfit: Array
-    uncertainty: Array
-    labels: list[str]
-    corr_mat: Array
-    best_twice_nll: float
-    goodness_of_fit: float = -1
-    minos_uncertainty: dict[str, tuple[float, float]] = {}  # noqa: RUF012
-    minuit_obj: Any = None
-
-
-class RankingResults(NamedTuple):
-    """The fields of `cabinetry.fit.RankingResults`: for `visualize.ranking`. Impacts are those of
-    nuisance parameters moved by their errors before and after the fit."""
-
-    bestfit: Array
-    uncertainty: Array
-    labels: list[str]
-    prefit_up: Array
-    prefit_down: Array
-    postfit_up: Array
-    postfit_down: Array
-
-
 def fit_results(estimate: "MeasurementEstimate") -> FitResults:
     """Values, errors and correlations of all parameters, those of interest first."""
     every = [estimate[name] for name in estimate.names]
+    units = {one.name: one.constraint for one in estimate.nuisances}
+    unit = np.array([units.get(name) or 1.0 for name in estimate.names])
     return FitResults(
-        np.array([one.value for one in every]),
-        np.sqrt(np.diag(estimate.full_covariance)),
+        np.array([one.value for one in every]) / unit,
+        np.sqrt(np.diag(estimate.full_covariance)) / unit,
         list(estimate.names),
         np.asarray(estimate.full_correlation),
         estimate.chi2,
@@ -156,8 +131,8 @@ def ranking_results(estimate: "MeasurementEstimate", parameter: str) -> RankingR
     before = np.array([one.constraint for one in kept], float)
     after = np.array([one.error for one in kept], float)
     return RankingResults(
-        np.array([one.value for one in kept], float),
-        after,
+        np.array([one.value for one in kept], float) / before,
+        after / before,
         [one.name for one in kept],
         slopes * before,
         -slopes * before,

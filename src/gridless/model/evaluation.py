@@ -58,7 +58,7 @@ def log_density(
     If `factor` is false, omit the per-event normalisation, which does not depend on theta.
     """
     network = at_precision(network, len(x))
-    values = torch.as_tensor(t, dtype=network.dtype)
+    values = torch.tensor(t, dtype=network.dtype)
     for part in event_blocks(len(x), network.members * network.components * len(t)):
         yield part, mixture_of(network, x[part], factor).log_prob_at(values)
 
@@ -107,7 +107,7 @@ def log_likelihood(network: Network, x: Array, weights: Array | None) -> Array:
 @torch.no_grad()
 def _curve(network: Network, x: Array, weights: Array | None, t: Array) -> Array:
     network = at_precision(network, len(x))
-    values = torch.as_tensor(t, dtype=network.dtype)
+    values = torch.tensor(t, dtype=network.dtype)
     total = torch.zeros(len(t), dtype=torch.float64)
     polynomial = isinstance(network.basis, PolynomialBasis)
     per_event = 1 if polynomial else len(t) * network.members * network.components

@@ -48,9 +48,10 @@ from gridless.model.replicas import Replicas
 from gridless.model.simulating import Simulating
 from gridless.model.virtual import SimulatedEvents
 from gridless.results import printing
+from gridless.systematics.bins import BinnedProcess
 from gridless.templates.arrays import Array, as_events, as_weights, check_total, check_used
 from gridless.templates.grid import Grid
-from gridless.templates.histograms import Binned, Histogram, bin_events
+from gridless.templates.histograms import Binned, bin_events
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
 
@@ -69,6 +70,7 @@ class Model(Simulating):
     whether observed events look like it. `summary` is the
     audit of the templates with the distributions of their observables, `files` where they came
     from. `simulated` are some of the simulated events: `at` makes simulation at any theta of them.
+    `binned` has backgrounds and systematics in the bins of the summary, for `histograms`.
 
     Examples
     --------
@@ -95,11 +97,18 @@ class Model(Simulating):
     calibration: Calibration | None = None
     simulated: SimulatedEvents | None = None
     measurement: Measurement | None = None
+    binned: tuple[BinnedProcess, ...] = ()
 
     @property
     def observables(self) -> tuple[str, ...]:
         """The names of the observables."""
         return self.query.names
+
+    @property
+    def nuisances(self) -> tuple[str, ...]:
+        """The names of the nuisance parameters."""
+        known = () if self.measurement is None else self.measurement.nuisances
+        return tuple(one.name for one in known)
 
     @cached_property
     def log_q(self) -> Array:
@@ -243,40 +252,6 @@ class Model(Simulating):
         if self.summary is None:
             return None
         return bin_events(self.summary.edges, table, weights, self.query.labels)
-
-    def histograms(self, theta: Any) -> dict[str, Histogram]:
-        """The simulation at any theta in histograms, which mplhep and others draw.
-
-        Bins are polynomials in theta through all templates (`gridless.templates.interpolation`).
-
-        Parameters
-        ----------
-        theta : float or sequence of float
-            The value of each parameter.
-
-        Returns
-        -------
-        dict of str to Histogram
-            Shares of events by observable; `histogram * n` is what n events are expected to give.
-
-        Examples
-        --------
-        >>> import gridless as gl
-        >>> from gridless.examples import OneObservable
-        >>> model = gl.fit(OneObservable().templates(500, seed=1), hidden=3, epochs=2, replicas=0)
-        >>> model.histograms(0.42)["x"].axes[0].name
-        'x'
-        """
-        if self.summary is None:
-            raise InputError("histograms: the model has no summary of its templates; fit it again")
-        point = np.atleast_1d(np.asarray(theta, float))
-        if point.shape != (len(self.grid.parameters),):
-            names = ", ".join(self.grid.parameters)
-            raise InputError(f"theta: shape {point.shape}; give one value of each: {names}")
-        return {
-            one.observable: one.at(self.grid, point, self.query.labels.get(one.observable, ""))
-            for one in self.summary.distributions
-        }
 
     @cached_property
     def identity(self) -> str:

@@ -1,6 +1,7 @@
 """What a model says without observed events: simulation at any theta, expected likelihoods,
 and pseudo-experiments: sums of the vectors of events drawn at any theta."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -8,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from gridless.curves import chebyshev
-from gridless.curves.polynomials import terms
 from gridless.distributed import own_threads
 from gridless.errors import InputError
 from gridless.likelihood.channel import SHARED, Channel, Toys, generator
@@ -23,7 +23,9 @@ from gridless.model.virtual import (
     unit_point,
     virtual_template,
 )
+from gridless.systematics.bins import mixed_histograms
 from gridless.templates.arrays import Array
+from gridless.templates.histograms import Histogram
 
 if TYPE_CHECKING:
     from gridless.model.model import Model
@@ -70,12 +72,7 @@ class VirtualToys(Toys):
         calibration = self.model.calibration
         if stat or calibration is None:
             return sums
-        row = terms(point[None], calibration.mean.powers)[0]
-        changes = [
-            np.tensordot(row, changed, 1).reshape(len(source.y[0]), -1)
-            for changed in (calibration.noise, calibration.mean.open)
-        ]
-        covariance = np.sum([change @ change.T for change in changes], axis=0)
+        covariance = calibration.mean_covariance(point)
         # Parts of one model, of which only the last number differs, have the same simulation.
         shared = generator(*seed[:-1], SHARED, SHARED).standard_normal((toys, len(covariance)))
         return np.asarray(sums + self.weight * shared @ _root(covariance).T)
@@ -222,6 +219,58 @@ class Simulating:
             sums = expected_sums(model.measurement, model.grid.from_unit(t), float(events))
             return MeasurementLikelihood([SummaryChannel(model.measurement, sums, channel)])
         return Likelihood([replace(channel, toys=self.toys(events, events))])
+
+    def histograms(
+        self, theta: Any, nuisances: Mapping[str, float] | None = None
+    ) -> dict[str, Histogram]:
+        """The simulation at any theta in histograms, which mplhep and others draw.
+
+        Bins are polynomials in theta through all templates (`gridless.templates.interpolation`),
+        with the backgrounds in their shares.
+
+        Parameters
+        ----------
+        theta : float or sequence of float
+            The value of each parameter.
+        nuisances : mapping from str to float, optional
+            Values of nuisance parameters; the others are 0.
+
+        Returns
+        -------
+        dict of str to Histogram
+            Shares of events by observable; `histogram * n` is what n events are expected to give.
+            Variances are those of the simulation's statistics.
+
+        Examples
+        --------
+        >>> from gridless.examples import Nuisances
+        >>> model = Nuisances().fit(events=500, seed=1, hidden=3, epochs=2)
+        >>> nominal, up = model.histograms(0.4), model.histograms(0.4, {"jes": 1})
+        >>> bool(abs(up["x1"].values() - nominal["x1"].values()).max() > 0)
+        True
+        """
+        model = cast("Model", self)
+        if model.summary is None:
+            raise InputError("histograms: the model has no summary of its templates; fit it again")
+        point = np.atleast_1d(np.asarray(theta, float))
+        if point.shape != (len(model.grid.parameters),):
+            names = ", ".join(model.grid.parameters)
+            raise InputError(f"theta: shape {point.shape}; give one value of each: {names}")
+        labels = model.query.labels
+        found = {
+            one.observable: one.at(model.grid, point, labels.get(one.observable, ""))
+            for one in model.summary.distributions
+        }
+        given = dict(nuisances or {})
+        for name in given:
+            if name not in model.nuisances:
+                known = ", ".join(model.nuisances) or "none"
+                raise InputError(f"nuisances: there is no {name!r}; there is {known}")
+        if not model.binned or model.measurement is None:
+            return found
+        alpha = np.array([given.get(name, 0.0) for name in model.nuisances])
+        shares = model.measurement.process_shares(alpha)
+        return mixed_histograms(found, model.binned, shares, model.grid.to_unit(point), alpha)
 
     def toys(self, weight: float, squares: float) -> VirtualToys | None:
         """Pseudo-experiments of events with these sums of weights and of their squares."""

@@ -1,16 +1,18 @@
 """The likelihood of files of any size: piece by piece, in constant memory, here or on a cluster."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import Any
 
 from gridless.errors import InputError
-from gridless.files.read import Sample, pieces, stream
-from gridless.files.table import Rows, check_distinct
+from gridless.files.read import Division, division, pieces, stream
+from gridless.files.table import Rows, check_distinct, label, source_key
 from gridless.files.template_files import read_known
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.channels import grouped
+from gridless.model.combined import Channels
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import check_squares, check_total, check_used
@@ -22,7 +24,7 @@ TASK_ROWS = 2_000_000  # rows of one task: enough to hide its overhead, few enou
 
 
 def read_likelihood(
-    model: Model,
+    model: Model | Channels,
     sources: Any,
     weight: str | None = None,
     where: str | None = None,
@@ -35,10 +37,11 @@ def read_likelihood(
 
     Parameters
     ----------
-    model : Model
+    model : Model or Channels
         Its query says how observables are made of columns, and which events are used.
     sources : path, table or list of these
-        Such as `data.root:events`.
+        Such as `data.root:events`. Channels divide them by their selections, which must not
+        overlap; or they have sources of their own, {"electron": ..., "muon": ...}.
     weight : str, optional
         Expression for the weight of an event; observed events are not weighted as templates are.
     where : str, optional
@@ -67,7 +70,11 @@ def read_likelihood(
     >>> gl.read_likelihood(model, runs, where="x > 0").events
     1290
     """
-    files = sources if isinstance(sources, list | tuple) else [sources]
+    if isinstance(model, Channels):
+        if by is not None:
+            raise InputError("by: for the events of one channel; give its model, channels[name]")
+        return _of_channels(model, sources, weight, where, executor)
+    files = _listed(sources)
     query = replace(model.query, weight=weight).where(where)
     if by is not None:
         query = replace(query, observables=query.observables | {GROUP: by})
@@ -94,18 +101,77 @@ def read_likelihood(
     return likelihood.with_offered(offered)
 
 
+def _of_channels(
+    channels: Channels, sources: Any, weight: str | None, where: str | None, executor: Any
+) -> Likelihood:
+    """The sum of the likelihoods of all channels."""
+    if isinstance(sources, Mapping) and set(sources) & set(channels):
+        channels.check_names(sources, "sources")
+        given = {name: _listed(sources[name]) for name in channels}
+    else:
+        given = {name: _listed(sources) for name in channels}
+    divided = _divisions(channels, given, where)
+    parts = {}
+    for name, model in channels.items():
+        try:
+            part = read_likelihood(model, given[name], weight, where, executor)
+        except InputError as error:
+            raise InputError(f"channel {name}: {error}") from error
+        # Of a source that several channels divide, each row is offered once.
+        twice = 0
+        for names, found in divided:
+            if name in names:
+                twice += found.rows - found.each[names.index(name)]
+                twice -= found.unused if name == names[0] else 0
+        parts[name] = part.with_offered(part.offered - twice) if part.offered and twice else part
+    return channels.summed(parts)
+
+
+def _divisions(
+    channels: Channels, given: dict[str, list[Any]], where: str | None
+) -> list[tuple[list[str], Division]]:
+    """The channels that read the same source, and how they divide it; no event may be in two."""
+    readers: dict[Any, tuple[Any, list[str]]] = {}
+    keys = {source_key(source) for sources in given.values() for source in sources}
+    bare = {file for file, inside in keys if inside is None}
+    for name, sources in given.items():
+        for source in sources:
+            file, inside = source_key(source)
+            # Without a name it is the only table of the file.
+            key = (file, None if file in bare else inside)
+            readers.setdefault(key, (source, []))[1].append(name)
+    found = []
+    for source, names in readers.values():
+        if len(names) < 2:
+            continue
+        one = division(source, [channels[name].query.where(where) for name in names])
+        if one.shared:
+            raise InputError(
+                f"{label(source)}: {one.shared:,} of its {one.rows:,} events are in more than one "
+                f"of the channels {', '.join(names)} and would count twice; let the selections "
+                "exclude each other, or give each channel its own events"
+            )
+        found.append((names, one))
+    return found
+
+
+def _listed(sources: Any) -> list[Any]:
+    return list(sources) if isinstance(sources, list | tuple) else [sources]
+
+
 def read_samples(
-    model: Model, sources: Any, *, weight: str | None = None, where: str | None = None
-) -> list[tuple[tuple[float, ...], Sample]]:
+    model: Model | Channels, sources: Any, *, weight: str | None = None, where: str | None = None
+) -> Any:
     """Samples whose parameters are known, read as the model's templates were: for `closure` and
     `coverage`.
 
     Parameters
     ----------
-    model : Model
+    model : Model or Channels
         Its query says which columns, weight and selection to use.
     sources : str, mapping or pairs
-        As for `read_templates`; one sample is enough.
+        As for `read_templates`; one sample is enough. Channels divide them by their selections, or
+        have samples of their own, {"electron": ..., "muon": ...}.
     weight : str, optional
         Expression for the weight of an event, if not that of the templates.
     where : str, optional
@@ -114,7 +180,8 @@ def read_samples(
     Returns
     -------
     list of (tuple of float, Sample)
-        The true values of the parameters, in their order, and the events.
+        The true values of the parameters, in their order, and the events; of channels, such a list
+        by the name of each.
 
     Examples
     --------
@@ -127,6 +194,14 @@ def read_samples(
     >>> gl.read_samples(model, "test_{theta}.npz")
     [((0.4,), Sample: 1,000 events from test_0.40.npz, observables x)]
     """
+    if isinstance(model, Channels):
+        own = isinstance(sources, Mapping) and bool(set(sources) & set(model))
+        if own:
+            model.check_names(sources, "sources")
+        return {
+            name: read_samples(one, sources[name] if own else sources, weight=weight, where=where)
+            for name, one in model.items()
+        }
     query = replace(model.query, weight=weight or model.query.weight).where(where)
     return read_known(sources, query, model.grid.parameters)
 

@@ -128,11 +128,14 @@ class VirtualTemplate:
         Their weights, which sum to 1.
     observables : tuple of str
         The names of the observables.
+    changes : array (events, d)
+        Relative changes of the weights, each as likely as not: the mean of the summary at theta is
+        known as well as the templates tell. Comparisons with data take them into account.
 
     Examples
     --------
     >>> x, weights = np.array([[1.0], [2.0]]), np.array([0.5, 0.5])
-    >>> VirtualTemplate(np.array([0.4]), x, weights, ("x",))
+    >>> VirtualTemplate(np.array([0.4]), x, weights, ("x",), np.zeros((2, 0)))
     Virtual template at 0.4: 2 effective events
     """
 
@@ -140,6 +143,7 @@ class VirtualTemplate:
     x: Array
     weights: Array
     observables: tuple[str, ...]
+    changes: Array
 
     @property
     def effective_size(self) -> float:
@@ -207,10 +211,27 @@ class Reweighting:
             return np.asarray(base / base.sum())
         return tilted(base, self.y, calibration.mean(t[None])[0])
 
+    def changes(self, t: Array, weights: Array) -> Array:
+        """Relative changes (events, d) of the weights at t by what is not known of mu(t)."""
+        calibration = self.model.calibration
+        if calibration is None:
+            return np.zeros((len(self.y), 0))
+        return weight_changes(self.y, weights, calibration.mean_covariance(t))
+
     def mean_curve(self, t: Array) -> Array:
         """Minus the mean log likelihood of an event at t, as Chebyshev coefficients."""
         mean = self.at(t) @ self.y
         return chebyshev.add(-np.tensordot(mean, self.matrix, 1), self.offset)
+
+
+def weight_changes(y: Array, weights: Array, covariance: Array) -> Array:
+    """What a change of the mean of y, of that covariance, does to the weights that are tilted to
+    it: relative changes (events, d), independent of each other."""
+    rest = y - weights @ y
+    spread = (rest * weights[:, None]).T @ rest
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(values.clip(min=0))
+    return np.asarray(rest @ np.linalg.pinv(spread, hermitian=True) @ root)
 
 
 def tilted(base: Array, y: Array, mean: Array) -> Array:
@@ -254,8 +275,10 @@ def virtual_template(model: "Model", theta: Any) -> VirtualTemplate:
     """The simulated events at theta: see `Model.at`."""
     values = unit_point(model, theta)
     place = model.grid.from_unit(values)
+    source = model.reweighting
+    weights = source.at(values)
     found = VirtualTemplate(
-        place, model.reweighting.x, model.reweighting.at(values), model.observables
+        place, source.x, weights, model.observables, source.changes(values, weights)
     )
     size = found.effective_size
     label = ", ".join(

@@ -43,7 +43,9 @@ class Workspace:
         path = self.path("models", f"{name}.safetensors")
         if not path.is_file():
             make().save(path)
-        return load(path)
+        model = load(path)
+        assert isinstance(model, Model)
+        return model
 
     def templates_1d(self, seed: int) -> Templates:
         """The templates of the one-observable example."""

@@ -71,6 +71,20 @@ def agreement(subject: Subject) -> list[Check]:
     return [Check("Data and simulation", text, GOOD)]
 
 
+def consistency(subject: Subject) -> list[Check]:
+    """Whether the channels give the same values."""
+    likelihood = subject.likelihood
+    if likelihood is None or len(likelihood.channels) < 2:
+        return []
+    groups = likelihood.by()
+    text = f"The channels agree (χ²/dof = {groups.chi2:.1f}/{groups.dof}, p-value "
+    text += f"{groups.p_value:.2g})."
+    if groups.p_value >= SMALL_P_VALUE:
+        return [Check("Channels", text, GOOD)]
+    text = text.replace("agree", "do not agree")
+    return [Check("Channels", text, BAD, "find out what differs before combining them")]
+
+
 def closure(subject: Subject) -> list[Check]:
     """Whether samples of known theta are estimated rightly."""
     table = subject.closure
@@ -93,26 +107,24 @@ def closure(subject: Subject) -> list[Check]:
 
 def audit(subject: Subject) -> list[Check]:
     """Whether the templates are what the fit needs."""
-    summary = subject.model.summary
-    if summary is None:
+    audits = {n: m.summary.audit for n, m in subject.channels.items() if m.summary is not None}
+    if not audits:
         return []
-    wrong = [finding for finding in summary.audit.findings if not finding.met]
+    wrong = [(n, one) for n, audit in audits.items() for one in audit.findings if not one.met]
     if not wrong:
         return [Check("Templates", "The audit of the templates asks for no change.", GOOD)]
-    warnings = subject.model.warnings if subject.estimate is None else subject.estimate.warnings
-    if any(one.name == "audit" for one in warnings):
+    if any(one.name == "audit" for one in subject.warnings):
         return []  # told already
-    return [Check(f"Templates: {one.demand}", _sentence(one.text), CAREFUL) for one in wrong]
+    return [
+        Check(f"Templates: {f'{n}: ' if n else ''}{one.demand}", _sentence(one.text), CAREFUL)
+        for n, one in wrong
+    ]
 
 
 def warned(subject: Subject) -> list[Check]:
     """Every warning, with what to do."""
-    if subject.estimate is None:
-        found = list(subject.model.warnings)
-    else:
-        found = list(subject.estimate.warnings)
     checks = []
-    for one in found:
+    for one in subject.warnings:
         rule = rule_of(one.name)
         verdict = BAD if rule.serious else CAREFUL
         checks.append(Check(one.name, _sentence(one.text), verdict, prose(rule.cure)))
@@ -120,7 +132,7 @@ def warned(subject: Subject) -> list[Check]:
 
 
 # In the order of the card; a further check is a function and a line.
-CHECKS: list[Callable[[Subject], list[Check]]] = [warned, agreement, closure, audit]
+CHECKS: list[Callable[[Subject], list[Check]]] = [warned, agreement, consistency, closure, audit]
 
 
 def make_card(subject: Subject) -> Card:

@@ -6,7 +6,7 @@ They need the extra `figures`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,11 +14,13 @@ from gridless.errors import InputError
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.model import Model
+from gridless.report.comparison import LEAST_EXPECTED, Comparison, compare
 from gridless.report.model_figures import chosen_distributions, columns_of, panel_grid
 from gridless.report.style import (
     BLACK,
     BLUE,
     GREY,
+    ORANGE,
     SKY,
     drawing,
     experiment_label,
@@ -29,98 +31,12 @@ from gridless.report.style import (
     two_panels,
 )
 from gridless.templates.arrays import Array
-from gridless.templates.histograms import Histogram
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LEAST_EXPECTED = 5.0  # events per bin that a ratio is drawn and a chi2 taken of
 MOST_REACH = 1.0  # of the ratio to either side of 1
-MERGE_BELOW = 25.0  # expected events per bin on average: with fewer, bins are merged in pairs
-
-
-class Comparison(NamedTuple):
-    """Observed events and the simulation at the estimate, in the same bins.
-
-    Attributes
-    ----------
-    observed, expected : Histogram
-        Numbers of events; those of the simulation are scaled to the total of the data.
-    chi2 : float
-        Sum of (observed - expected)^2 / (variance of both) over bins of at least five events.
-    bins : int
-        The number of these bins.
-    """
-
-    observed: Histogram
-    expected: Histogram
-    chi2: float
-    bins: int
-
-
-def compare(model: Model, likelihood: Likelihood) -> dict[str, Comparison]:
-    """Data against simulation at the best fit, for every observable.
-
-    Parameters
-    ----------
-    model : Model
-        The model; it has distributions of its templates.
-    likelihood : Likelihood
-        Of observed events, made by this model alone or in a sum.
-
-    Returns
-    -------
-    dict of str to Comparison
-
-    Examples
-    --------
-    >>> import gridless as gl
-    >>> from gridless.examples import OneObservable
-    >>> example = OneObservable()
-    >>> model = gl.fit(example.templates(2_000, seed=1), hidden=3, replicas=0, seed=1)
-    >>> found = gl.compare(model, model.likelihood(example.sample(0.4, 1_000, seed=2)))
-    >>> found["x"].chi2 / found["x"].bins < 2
-    True
-    """
-    own = [c for c in likelihood.channels if c.model == model.identity and c.observed is not None]
-    if not own:
-        raise InputError(
-            "likelihood: it has no events of this model in bins; make it with "
-            "model.likelihood(x) of a model that has a summary of its templates"
-        )
-    binned = own[0].observed
-    for channel in own[1:]:
-        binned = binned and channel.observed and binned + channel.observed
-    assert binned is not None
-    expected = model.histograms(_values(model, likelihood))
-    found = {}
-    for name, observed in binned.histograms().items():
-        simulated = expected[name] * observed.total
-        while len(observed.axes[0]) > 10 and observed.total / len(observed.axes[0]) < MERGE_BELOW:
-            observed, simulated = observed.merged(2), simulated.merged(2)
-        variance = simulated.values() * _spread(observed) + simulated.variances()
-        use = simulated.values() > LEAST_EXPECTED
-        off = (observed.values() - simulated.values())[use] ** 2 / variance[use]
-        found[name] = Comparison(observed, simulated, float(off.sum()), int(use.sum()))
-    return found
-
-
-def _spread(observed: Histogram) -> float:
-    """Variance of a weighted count over the count: 1 without weights."""
-    total = float(observed.values().sum())
-    return float(observed.variances().sum()) / total if total > 0 else 1.0
-
-
-def _values(model: Model, likelihood: Likelihood) -> list[float]:
-    """The estimate of each parameter of the model; of one that was fixed, the middle of its
-    range."""
-    estimate = likelihood.maximum()
-    middle = model.grid.bounds.mean(axis=1)
-    return [
-        estimate[name].value if name in estimate.parameters else float(middle[p])
-        for p, name in enumerate(model.grid.parameters)
-    ]
 
 
 def draw_data(
@@ -134,9 +50,11 @@ def draw_data(
 ) -> Figure:
     """Observed events against the simulation at the estimate, for every observable or for one.
 
-    The simulation at the estimate is interpolated between the templates and scaled to the number
-    of observed events. Its band is the statistical uncertainty of the simulation. Below is the
-    ratio of data to simulation.
+    The simulation at the estimate is interpolated between the templates, has the backgrounds in
+    their shares, and is scaled to the number of observed events. Its band has the statistics of
+    the simulation and what parameters and nuisance parameters may still move after the fit. With
+    systematics or backgrounds there is a second band, hatched: nuisance parameters before the
+    fit, with the spread of their constraints. Below are ratios to the simulation after the fit.
 
     Parameters
     ----------
@@ -184,11 +102,12 @@ def draw_data(
                 top.set_ylabel("events")
                 bottom.set_ylabel("data / sim.")
         if ax is not None:
-            legend_above(pairs[0][0], 2)
-            experiment_label(pairs[0][0], experiment, legend_columns=2)
+            columns = 2 if found[names[0]].before is None else 3
+            legend_above(pairs[0][0], columns)
+            experiment_label(pairs[0][0], experiment, legend_columns=columns)
             return figure
         handles = pairs[0][0].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside upper right", ncols=2, handlelength=1.6)
+        figure.legend(*handles, loc="outside upper right", ncols=len(handles[0]), handlelength=1.6)
         experiment_label(pairs[0][0], experiment)
         figure.align_ylabels()
         return figure
@@ -199,10 +118,13 @@ def _draw_comparison(top: Axes, bottom: Axes, one: Comparison, name: str) -> Non
     middle = 0.5 * (edges[1:] + edges[:-1])
     data, simulated = one.observed.values(), one.expected.values()
     spread = np.sqrt(one.expected.variances())
-    top.stairs(simulated, edges, color=BLUE, lw=1.2, label="simulation at the estimate")
-    top.stairs(
-        simulated + spread, edges, baseline=simulated - spread, fill=True, color=SKY, alpha=0.5
-    )
+    fitted = "simulation at the estimate" if one.before is None else "after the fit"
+    top.stairs(simulated, edges, color=BLUE, lw=1.2, label=fitted)
+    _band(top, edges, simulated, spread)
+    if one.before is not None:
+        top.stairs(
+            one.before.values(), edges, color=ORANGE, lw=1.2, ls="--", label="before the fit"
+        )
     error = np.sqrt(one.observed.variances())
     points: dict[str, Any] = {"fmt": "o", "ms": 2.6, "lw": 0.9, "color": BLACK}
     top.errorbar(middle, data, error, label="data", **points)
@@ -214,12 +136,32 @@ def _draw_comparison(top: Axes, bottom: Axes, one: Comparison, name: str) -> Non
     scale = np.where(full, simulated, np.nan)
     bottom.axhline(1, color=GREY, lw=1)
     band = np.nan_to_num(spread / scale)
-    bottom.stairs(1 + band, edges, baseline=1 - band, fill=True, color=SKY, alpha=0.5)
-    bottom.errorbar(middle, data / scale, error / scale, **points)
     reach = _reach(data / scale, error / scale)
+    if one.before is not None:
+        centre = np.nan_to_num(one.before.values() / scale, nan=1.0)
+        wide = np.nan_to_num(np.sqrt(one.before.variances()) / scale)
+        # Hatched, so that it is told from the other band without colours as well.
+        bottom.stairs(
+            centre + wide,
+            edges,
+            baseline=centre - wide,
+            fill=True,
+            facecolor="none",
+            edgecolor=ORANGE,
+            hatch="/////",
+            lw=0,
+        )
+        bottom.stairs(centre, edges, color=ORANGE, lw=1, ls="--")
+        reach = max(reach, _reach(centre[full], wide[full]))
+    _band(bottom, edges, np.ones(len(band)), band)
+    bottom.errorbar(middle, data / scale, error / scale, **points)
     limits: dict[str, Any] = {"xlim": (edges[0], edges[-1]), "ylim": (1 - reach, 1 + reach)}
     bottom.set(xlabel=name, **limits)
     bottom.xaxis.set_major_locator(few_ticks())
+
+
+def _band(axes: Axes, edges: Array, middle: Array, spread: Array) -> None:
+    axes.stairs(middle + spread, edges, baseline=middle - spread, fill=True, color=SKY, alpha=0.5)
 
 
 def _reach(ratio: Array, error: Array) -> float:

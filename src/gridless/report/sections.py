@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from markupsafe import Markup
+import numpy as np
 
-from gridless.files.write import write_whole
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.likelihood import Likelihood
+from gridless.likelihood.warnings import EstimateWarning
 from gridless.model.model import Model
 from gridless.model.storage.file import current_versions
-from gridless.report.card import make_card
-from gridless.report.data_figures import compare, draw_budget, draw_data
+from gridless.report.comparison import Comparison, compare
+from gridless.report.data_figures import draw_budget, draw_data
 from gridless.report.figures import draw_closure, draw_contours, draw_likelihood
-from gridless.report.measurement_sections import nuisance_section
+from gridless.report.measurement_sections import channel_section, nuisance_section
 from gridless.report.model_figures import draw_distributions, draw_history, draw_prior
-from gridless.report.page import Section, render_report
+from gridless.report.page import Section
 from gridless.report.typeset import (
     Table,
     interval_html,
     rounded_html,
-    symbol_html,
     title_html,
     value_html,
 )
@@ -36,9 +34,10 @@ from gridless.validation.closure import Closure
 class Subject:
     """What a report is about; sections take what they need of it.
 
-    `estimate` is the maximum of `likelihood`, computed once. `level` is the confidence level of the
-    wider interval, `command` what was typed to make the page, `data` the observed files,
-    `experiment` a label for every figure, such as "Private work".
+    `channels` has the model of each channel by name, or the only one by ""; `model` is the one that
+    a section of one channel is about. `estimate` is the maximum of `likelihood`, computed once.
+    `level` is the confidence level of the wider interval, `command` what was typed to make the
+    page, `data` the observed files, `experiment` a label for every figure, such as "Private work".
     """
 
     model: Model
@@ -49,6 +48,18 @@ class Subject:
     command: str | None = None
     data: tuple[FileRecord, ...] = ()
     experiment: str | None = None
+    channels: Mapping[str, Model] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> tuple[EstimateWarning, ...]:
+        """Those of the estimate, or of the models where there is none."""
+        if self.estimate is not None:
+            return self.estimate.warnings
+        return tuple(
+            one._replace(text=f"{name}: {one.text}") if name else one
+            for name, model in self.channels.items()
+            for one in model.warnings
+        )
 
 
 def data(subject: Subject) -> Section | None:
@@ -64,35 +75,36 @@ def data(subject: Subject) -> Section | None:
         for name, one in found.items()
     ]
     numbers = [[name, one.chi2, one.bins] for name, one in found.items()]
-    bins = [
-        [name, low, high, n, m, v**0.5]
-        for name, one in found.items()
-        for (low, high), n, m, v in zip(
-            one.observed.axes[0],
-            one.observed.values().tolist(),
-            one.expected.values().tolist(),
-            one.expected.variances().tolist(),
-            strict=True,
-        )
-    ]
-    contents = Table(
-        ["observable", "low", "high", "data", "simulation", "error of simulation"],
-        [],
-        "Events in every bin",
-        bins,
-    )
+    bins = [[name, *row] for name, one in found.items() for row in _bins(one)]
+    head = ["observable", "low", "high", "data", "simulation", "error of simulation"]
+    if model.binned:
+        head += ["before the fit", "error before the fit"]
+    contents = Table(head, [], "Events in every bin", bins)
     return Section(
         "Data against simulation",
         figures=figures,
         lead="Points are the observed events. The line is the simulation at the estimate, "
-        "interpolated between the templates and scaled to the number of events; its band is the "
-        "statistical uncertainty of the simulation.",
+        "interpolated between the templates and scaled to the number of events; its band has the "
+        "statistics of the simulation and what parameters may move after the fit."
+        + (" Hatched is what was expected before the fit." if model.binned else ""),
         show=f"Data and simulation at the estimate for {', '.join(found)}, with ratios",
         tables=[
             Table(["observable", "chi2", "bins"], rows, "Agreement in each observable", numbers),
             contents,
         ],
     )
+
+
+def _bins(one: Comparison) -> list[list[float]]:
+    """Low and high end of every bin, data, and the simulation after and before the fit with
+    errors."""
+    columns = [one.observed.values(), one.expected.values(), np.sqrt(one.expected.variances())]
+    if one.before is not None:
+        columns += [one.before.values(), np.sqrt(one.before.variances())]
+    rows: list[list[float]] = np.column_stack(
+        [np.array(list(one.observed.axes[0])), *columns]
+    ).tolist()
+    return rows
 
 
 def _has_events(subject: Subject) -> bool:
@@ -279,12 +291,20 @@ def provenance(subject: Subject) -> Section:
     return Section("Versions, files and commands", tables=[table], folded=True)
 
 
+def channels(subject: Subject) -> Section | None:
+    """The estimate of every channel alone, and whether they agree."""
+    return channel_section(subject.likelihood, subject.experiment)
+
+
+# Sections that every channel has of its own.
+OF_A_CHANNEL = ("data", "grid", "inputs", "training", "prior", "provenance")
 # In the order of the page. A section that has nothing to show is None.
 SECTIONS: dict[str, Callable[[Subject], Section | None]] = {
     "data": data,
     "measurement": measurement,
     "budget": budget,
     "nuisances": nuisances,
+    "channels": channels,
     "closure": closure,
     "grid": grid,
     "inputs": inputs,
@@ -292,86 +312,3 @@ SECTIONS: dict[str, Callable[[Subject], Section | None]] = {
     "prior": prior,
     "provenance": provenance,
 }
-
-
-def write_report(  # noqa: PLR0913
-    path: str | Path,
-    model: Model,
-    likelihood: Likelihood | None = None,
-    closure: Closure | None = None,
-    *,
-    level: float = 0.95,
-    command: str | None = None,
-    data: Sequence[FileRecord] = (),
-    experiment: str | None = None,
-) -> Path:
-    """Write one self-contained HTML page about a model, a measurement and a closure test.
-
-    At the top stand the result and whether to trust it, then the figures that a reader looks at
-    first; the rest is folded. Sections for which there is nothing to show are left out. Needs the
-    extra `report`.
-
-    Parameters
-    ----------
-    path : str or Path
-        The page to write.
-    model : Model
-        The model; its audit, distributions, training and files are shown.
-    likelihood : Likelihood, optional
-        Of the observed events: adds the measurement.
-    closure : Closure, optional
-        Adds the table and the figure of the closure test.
-    level : float
-        Confidence level of the second interval.
-    command : str, optional
-        The command line that made the page, to be shown on it.
-    data : sequence of FileRecord, optional
-        The observed files, to be shown with their checksums.
-    experiment : str, optional
-        A label for the figures, such as "Private work".
-
-    Returns
-    -------
-    Path
-        The page.
-
-    Examples
-    --------
-    >>> import gridless as gl
-    >>> from gridless.examples import OneObservable
-    >>> example = OneObservable()
-    >>> model = gl.fit(example.templates(500, seed=1), hidden=3, epochs=2, replicas=4)
-    >>> likelihood = model.likelihood(example.sample(0.4, 1_000, seed=2))
-    >>> gl.write_report("report.html", model, likelihood).name
-    'report.html'
-    """
-    estimate = None if likelihood is None else likelihood.maximum()
-    subject = Subject(model, likelihood, estimate, closure, level, command, tuple(data), experiment)
-    made = {name: section(subject) for name, section in SECTIONS.items()}
-    page = render_report(
-        _title(subject),
-        _intro(model),
-        {name: section for name, section in made.items() if section is not None},
-        card=make_card(subject),
-    )
-    target = Path(path)
-    write_whole(target, page.encode())
-    return target
-
-
-def _title(subject: Subject) -> Markup:
-    """What the page is about, with the parameters' symbols."""
-    grid = subject.model.grid
-    names = [symbol_html(name, grid.labels.get(name, "")) for name in grid.parameters]
-    what = "A model of" if subject.estimate is None else "Measurement of"
-    return Markup(f"{what} ") + Markup(", ").join(names)
-
-
-def _intro(model: Model) -> str:
-    """What the model was made of."""
-    count = len(model.observables)
-    observables = f"{count} observable{'s' if count > 1 else ''}: {', '.join(model.observables)}"
-    simulated = f"{len(model.grid)} templates of {model.grid.describe()}"
-    if model.files:
-        simulated += f" with {sum(file.events for file in model.files):,} simulated events"
-    return f"From {observables}; {simulated}."

@@ -272,10 +272,8 @@ def _number(grid: Grid, components: int) -> Finding:
     text = f"{len(grid)} templates for {components} component(s)"
     met = len(grid) >= 3 * components
     if not met:
-        text += (
-            f", which can collapse onto them: use at most {max(1, len(grid) // 3)} component(s), "
-            f"or at least {3 * components} templates"
-        )
+        fewer = f"at most {max(1, len(grid) // 3)} component(s), or " if components > 1 else ""
+        text += f", which can collapse onto them: use {fewer}at least {3 * components} templates"
     return Finding("number", met, float(len(grid)), text)
 
 

@@ -134,6 +134,17 @@ class Grid:
             return list(pairwise(order))
         return list(enumerate(self.nearest().tolist()))
 
+    def around(self, values: Array) -> tuple[int, int]:
+        """The two templates between which values (parameters,) lie: of one parameter those on
+        either side, or the outermost two; of several the two nearest."""
+        t = self.to_unit(values)
+        if len(self.parameters) > 1:
+            first, second = np.argsort(np.linalg.norm(self.unit - t, axis=1))[:2].tolist()
+            return first, second
+        order = np.argsort(self.unit[:, 0])
+        above = int(np.searchsorted(self.unit[order, 0], t[0]).clip(1, len(order) - 1))
+        return int(order[above - 1]), int(order[above])
+
     def describe(self) -> str:
         """`theta in [0, 1]`: the parameters with their bounds."""
         return ", ".join(

@@ -8,22 +8,21 @@ either of them.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import chdtrc
 
 from gridless.calibration.calibration import Calibration
-from gridless.curves.polynomials import Powers, powers_up_to, slopes, terms
+from gridless.curves.polynomials import Powers, slopes, terms
+from gridless.curves.simplest import simplest_polynomial
 from gridless.errors import InputError
 from gridless.model.model import Model
 from gridless.templates.arrays import Array
 from gridless.validation.leave_one_out import moments_of
 
-BINS = {1: (6, 12, 24), 2: (4, 6), 3: (3, 4)}  # of each score, by the number of parameters
+BINS = {1: (6, 12, 16), 2: (4, 6), 3: (3, 4)}  # of each score, by the number of parameters
 MAX_DEGREE = {1: 6, 2: 4, 3: 3}  # of the polynomials
-GOOD_FIT = 0.05  # p-value at which no higher degree is tried
 LEAST_SHARE = 1e-6  # of a bin, where a polynomial goes below
 
 
@@ -157,8 +156,23 @@ def _fit(
     where, data = place[where], place[_bins(observed, edges)]
     inside = data < len(used)
     n = np.bincount(data[inside], w[inside], len(used)).astype(float)
-    shares, sizes = _template_shares(where, kept.template, kept.weights, len(model.grid), len(used))
-    powers, matrix = _polynomials(model.grid.unit, shares, sizes)
+    moments = moments_of(model, calibration)
+    counted = [
+        _counted(source.y[own], where[own], kept.weights[own], len(used), (mean, size))
+        for own, mean, size in zip(
+            (kept.template == k for k in range(len(model.grid))),
+            moments.mean,
+            moments.effective,
+            strict=True,
+        )
+    ]
+    shares = np.array([one.shares for one in counted])
+    # The last bin is what the others leave. One degree more than describes them: what a chi2 does
+    # not see yet is a bias already.
+    covariances = np.array([one.covariance[:-1, :-1] for one in counted])
+    powers, matrix = simplest_polynomial(
+        model.grid.unit, shares[:, :-1], covariances, MAX_DEGREE[model.grid.unit.shape[1]], more=1
+    )
     coefficients = matrix @ shares  # (terms, bins)
     value = _minimum(n, coefficients, powers, best)
     # Influences of events on either estimate, at the result.
@@ -174,23 +188,23 @@ def _fit(
     events = float(w.sum() ** 2 / (w**2).sum())
     stat = (binned**2) @ at / events
     stat_difference = ((binned - unbinned) ** 2) @ at / events
-    # Of the templates: those of the kept events, and those of all that the calibration has.
-    of_all = moments_of(model, calibration).effective
     moved = np.tensordot(
         terms(best[None], calibration.mean.powers)[0], calibration.mean.response, 1
     )
     row = terms(best[None], powers)[0] @ matrix  # (templates,)
     sim, sim_difference = np.zeros_like(stat), np.zeros_like(stat)
-    for k in np.unique(kept.template):
-        own = kept.template == k
-        first = row[k] * of_bins[:, where[own]]
-        second = response @ da @ moved[:, k] @ source.y[own].T
-        first, second = (v - v.mean(axis=1, keepdims=True) for v in (first, second))
-        few, many = 1 / sizes[k], 1 / max(of_all[k], sizes[k])
-        share = (kept.weights[own] ** 2) / (kept.weights[own] ** 2).sum()
-        sim += (first**2) @ share * few
-        cross = (first * second) @ share
-        sim_difference += (first**2) @ share * few + ((second**2) @ share - 2 * cross) * many
+    for k, one in enumerate(counted):
+        first, second = row[k] * of_bins, response @ da @ moved[:, k]
+        rest = np.einsum("pb,bc,pc->p", first, one.of_rest, first)
+        along = first @ one.slopes
+        sim += rest + np.einsum("pi,ij,pj->p", along, one.of_mean, along)
+        along = along - second
+        sim_difference += rest + np.einsum("pi,ij,pj->p", along, one.of_mean, along)
+    # What templates leave open of their mean is the result's alone: bins have polynomials.
+    left_open = np.tensordot(
+        terms(best[None], calibration.mean.powers)[0], calibration.mean.open, 1
+    )
+    sim_difference += ((response @ da @ left_open) ** 2).sum(axis=1)
     scale = model.grid.range
     spread = np.sqrt((stat_difference + sim_difference).clip(min=1e-30))
     return BinnedFit(
@@ -211,40 +225,58 @@ def _bins(score: Array, edges: list[Array]) -> Any:
     return number
 
 
-def _template_shares(
-    where: Any, template: Any, weights: Array, templates: int, bins: int
-) -> tuple[Array, Array]:
-    """The share of each bin in each template (templates, bins), and effective numbers of events."""
-    counts = np.bincount(template * bins + where, weights, templates * bins)
-    counts = counts.reshape(templates, bins)
-    total = counts.sum(axis=1)
-    squares = np.bincount(template, weights**2, templates)
-    there = total > 0
-    shares = counts / np.where(there, total, 1.0)[:, None]
-    return shares, np.where(there, total**2 / np.where(there, squares, 1.0), 0.0)
+class _Counted(NamedTuple):
+    """The bins of one template.
+
+    Attributes
+    ----------
+    shares : array (bins,)
+        The share of each bin.
+    of_rest : array (bins, bins)
+        Their covariance from the kept events, without what the mean of the summary explains.
+    slopes, of_mean : array (bins, d), array (d, d)
+        How shares go with the mean of the summary, and the covariance of that mean.
+    """
+
+    shares: Array
+    of_rest: Array
+    slopes: Array
+    of_mean: Array
+
+    @property
+    def covariance(self) -> Array:
+        """Of the shares."""
+        return np.asarray(self.of_rest + self.slopes @ self.of_mean @ self.slopes.T)
 
 
-def _polynomials(t: Array, shares: Array, sizes: Array) -> tuple[Powers, Array]:
-    """The terms of the lowest degree that describes the shares of all bins, and the matrix (terms,
-    templates) that gives its coefficients. It is the same for all bins, so that shares sum to 1."""
-    parameters = t.shape[1]
-    mean = (sizes @ shares / sizes.sum()).clip(min=LEAST_SHARE)
-    found = None
-    for degree in range(1, MAX_DEGREE[parameters] + 1):
-        powers = powers_up_to(degree, parameters)
-        if len(powers) > np.sum(sizes > 0):
-            break
-        root = np.sqrt(sizes)[:, None]
-        matrix = np.linalg.pinv(terms(t, powers) * root) * root.T
-        rest = shares - terms(t, powers) @ (matrix @ shares)
-        chi2 = float((sizes[:, None] * rest**2 / mean).sum())
-        dof = (int(np.sum(sizes > 0)) - len(powers)) * (shares.shape[1] - 1)
-        found = powers, np.asarray(matrix)
-        if dof > 0 and chdtrc(dof, chi2) > GOOD_FIT:
-            break
-    if found is None:
-        raise InputError("binned_check: too few templates for a straight line in every bin")
-    return found
+def _counted(
+    y: Array, where: Any, weights: Array, bins: int, full: tuple[Array, float]
+) -> _Counted:
+    """Count the kept events of a template. All its events, of which `full` is the mean summary and
+    the effective number, correct the shares by how those go with the mean (a control variate)."""
+    size = y.shape[1]
+    if not len(y) or weights.sum() <= 0:
+        return _Counted(
+            np.zeros(bins), *(np.zeros(s) for s in ((bins, bins), (bins, size), (size, size)))
+        )
+    w = weights / weights.sum()
+    shares, mean = np.bincount(where, w, bins), w @ y
+    rest = y - mean
+    of_y = (rest * w[:, None]).T @ rest
+    crossed = np.array([np.bincount(where, w * column, bins) for column in rest.T]).T
+    slopes = crossed @ np.linalg.pinv(of_y, hermitian=True)
+    # Squares of weights: what a sum of weighted events fluctuates by.
+    squares = w**2
+    inside = np.bincount(where, squares, bins)
+    left = np.diag(inside) - np.outer(shares, inside) - np.outer(inside, shares)
+    left += np.outer(shares, shares) * squares.sum()
+    explained = np.array([np.bincount(where, squares * column, bins) for column in rest.T]).T
+    explained = explained - np.outer(shares, squares @ rest)
+    both = explained @ slopes.T
+    spread = (rest * squares[:, None]).T @ rest
+    left = left - both - both.T + slopes @ spread @ slopes.T
+    whole, effective = full
+    return _Counted(shares + slopes @ (whole - mean), left, slopes, of_y / max(effective, 1.0))
 
 
 def _shares(t: Array, coefficients: Array, powers: Powers) -> Array:

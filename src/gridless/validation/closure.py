@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from gridless.curves.intervals import check_level
 from gridless.likelihood.derived import restricted
 from gridless.likelihood.estimate import STAT, Estimate, correlation, read_only
+from gridless.model.combined import Channels
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.results import printing
 from gridless.results.by_name import ByName
 from gridless.templates.arrays import Array
-from gridless.validation.nuisances import nuisance_notes, nuisances_of, varying_shares
-from gridless.validation.samples import Samples, known_samples
+from gridless.validation import nuisances
+from gridless.validation.samples import AnySample, Samples, likelihood_of, samples_of
 
 Flags = NDArray[np.bool_]
 Intervals = tuple[tuple[float, float], ...]
@@ -170,7 +171,7 @@ class Closure(ByName[ParameterClosure]):
             cut = np.array([r.stat_cut for r in results])
             sides = np.where(cut & ~cut[:, ::-1], sides[:, ::-1], sides)
             error = read_only(np.where(value > true, sides[:, 0], sides[:, 1]))
-            scatter = read_only(error * varying_shares(self.estimates, name))
+            scatter = read_only(error * nuisances.varying_shares(self.estimates, name))
             parts = read_only([np.nan if r.simulation is None else r.simulation for r in results])
             found[name] = ParameterClosure(
                 name, true, value, self.intervals[:, p], error, scatter, parts, self.usable
@@ -262,7 +263,7 @@ class Closure(ByName[ParameterClosure]):
             "level": self.level,
             "intervals": None if self.level is None else self.intervals.tolist(),
             "at_bound": self.at_bound.tolist(),
-        } | ({"nuisances": found} if (found := nuisances_of(self.estimates)) else {})
+        } | ({"nuisances": found} if (found := nuisances.nuisances_of(self.estimates)) else {})
 
     def __str__(self) -> str:
         tables = [str(self[name]) for name in self]
@@ -301,7 +302,7 @@ class Closure(ByName[ParameterClosure]):
             lines.append(
                 f"{inside.sum()} of {inside.size} intervals at {self.level:.0%} contain the truth"
             )
-        lines += nuisance_notes(self.estimates)
+        lines += nuisances.nuisance_notes(self.estimates)
         left_out = len(self.at_bound)
         if left_out:
             values = ", ".join(_label(truth) for truth in self.at_bound)
@@ -314,8 +315,8 @@ class Closure(ByName[ParameterClosure]):
 
 
 def closure(
-    model: Model,
-    samples: Samples,
+    model: Model | Channels,
+    samples: Samples | Mapping[str, Samples],
     executor: Any = None,
     *,
     constrain: Mapping[str, tuple[float, float]] | None = None,
@@ -332,11 +333,12 @@ def closure(
 
     Parameters
     ----------
-    model : Model
-        The model to test.
+    model : Model or Channels
+        The model to test, or channels that are measured together.
     samples : Templates, mapping or iterable of pairs
         True theta, a tuple for several parameters, and events: an array, a data frame, a `Sample`,
-        or a pair (events, weights). One sample is enough.
+        or a pair (events, weights). One sample is enough. Of channels, the samples of each by its
+        name, at the same values of theta.
     executor : concurrent.futures.Executor or dask client, optional
         Runs one task per sample; without one, this process does.
     constrain : mapping from str to (float, float), optional
@@ -367,10 +369,10 @@ def closure(
     """
     if level is not None:
         check_level(level)
-    known = known_samples(model, samples)
-    if signal and model.measurement is not None:
-        fix = model.measurement.without_backgrounds() | dict(fix or {})
-    tasks = [(model, sample.x, sample.weights, constrain, fix, level) for sample in known]
+    known = samples_of(model, samples)
+    if signal:
+        fix = nuisances.without_backgrounds(model) | dict(fix or {})
+    tasks = [(model, sample, constrain, fix, level) for sample in known]
     results = run(_estimate, tasks, executor, "closure")
     estimates = tuple(estimate for estimate, _ in results)
     kept = [model.grid.parameters.index(name) for name in estimates[0].parameters]
@@ -379,15 +381,14 @@ def closure(
 
 
 def _estimate(
-    model: Model,
-    x: Array,
-    weights: Array | None,
+    model: Model | Channels,
+    sample: AnySample,
     constrain: Mapping[str, tuple[float, float]] | None,
     fix: Mapping[str, float] | None,
     level: float | None,
 ) -> tuple[Estimate, Intervals]:
     """The estimate of a sample, and the interval of each parameter at the level."""
-    likelihood = restricted(model.likelihood_of(x, weights), constrain, fix)
+    likelihood = restricted(likelihood_of(model, sample), constrain, fix)
     estimate = likelihood.maximum()
     if level is None:
         return estimate, tuple(one.interval for one in estimate.results)

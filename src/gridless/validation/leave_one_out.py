@@ -8,10 +8,10 @@ tells whether interpolation can be trusted. Nothing is simulated, and no event i
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gridless.calibration.calibration import Calibration, calibrate
 from gridless.calibration.moments import Moments
-from gridless.curves.polynomials import terms
 from gridless.errors import InputError
 from gridless.fitting import fit
 from gridless.likelihood.estimate import Estimate
@@ -78,7 +78,7 @@ def leave_one_out(
     return Closure(model.grid.values[inner], tuple(estimates), np.array(intervals))
 
 
-def inner_templates(grid: Grid) -> Any:
+def inner_templates(grid: Grid) -> NDArray[np.int64]:
     """The templates that lie inside of the others, in every parameter."""
     t = grid.unit
     inside = (t > t.min(axis=0) + 1e-9) & (t < t.max(axis=0) - 1e-9)
@@ -120,10 +120,7 @@ def mean_without(moments: Moments, k: int) -> tuple[Array, Array]:
     rest = np.arange(len(moments.t)) != k
     found = calibrate(moments.of(rest))
     t = moments.t[k][None]
-    row = terms(t, found.mean.powers)[0]
-    size = found.transform.shape[1]
-    changes = [np.tensordot(row, c, 1).reshape(size, -1) for c in (found.noise, found.mean.open)]
-    covariance = np.sum([change @ change.T for change in changes], axis=0)
+    covariance = found.mean_covariance(t[0])
     back = np.linalg.pinv(found.transform)  # from the summaries that it has whitened anew
     return found.centre + found.mean(t)[0] @ back, back.T @ covariance @ back
 

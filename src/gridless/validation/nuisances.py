@@ -5,8 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from gridless.errors import InputError
 from gridless.likelihood.estimate import Estimate
 from gridless.measurement.estimate import MeasurementEstimate
+from gridless.model.combined import Channels
+from gridless.model.model import Model
 from gridless.templates.arrays import Array
 
 
@@ -43,3 +46,17 @@ def nuisance_notes(estimates: Sequence[Estimate]) -> list[str]:
         spread = f", from {value.min():+.2f} to {value.max():+.2f}" if len(value) > 1 else ""
         lines.append(f"{name} = {value.mean():+.2f} +- {error:.2f}{spread}")
     return lines
+
+
+def without_backgrounds(model: Model | Channels) -> dict[str, float]:
+    """Nuisance parameters of shares, at values where all of them vanish."""
+    found: dict[str, float] = {}
+    for one in model.values() if isinstance(model, Channels) else [model]:
+        own = {} if one.measurement is None else one.measurement.without_backgrounds()
+        for name, value in own.items():
+            if not np.isclose(found.setdefault(name, value), value):
+                raise InputError(
+                    f"signal: the share of {name} does not vanish in all channels at once; give "
+                    "the background a name of its own in each channel"
+                )
+    return found

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from gridless.calibration.calibration import calibrate
-from gridless.calibration.mean_curve import MeanCurve
 from gridless.calibration.moments import Moments
+from gridless.curves.polynomials import slopes, terms
+from gridless.curves.simplest import simplest_polynomial
 from gridless.errors import InputError
 from gridless.fitting import fit
 from gridless.likelihood.estimate import MODEL, SIMULATION
@@ -29,6 +30,8 @@ COST = 1.1  # of the statistical error: simulation that makes the total no large
 FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # times the simulation at hand, in the table
 PLACES = 5  # values of theta over which a plan averages, if none is given
 WEAK_INFORMATION = 200.0  # chi2 of the templates for theta: with less a network learns only a part
+MAX_DEGREE = {1: 8, 2: 4, 3: 3}  # of the curve through a pilot's means
+LEAST_TRUE = 0.25  # of the information: a pilot that is noise for the rest is not corrected further
 MUCH_BETTER = 0.95  # of the error: another template is advised if it gets below
 
 
@@ -182,11 +185,10 @@ def plan(
     places = _places(grid, theta)
     measured = moments_of(trained, calibration)
     now = measured.effective
-    # The curve itself instead of means that scatter about it: the scatter will be another one.
-    smooth = Moments(
-        measured.t, calibration.mean(measured.t), measured.covariance, measured.mean_covariance
-    )
-    made = _Errors(smooth, calibration.mean, grid, places, (float(events), p))
+    curve = _Simple(measured)
+    # A simple curve instead of means that scatter about it: the scatter will be another one.
+    smooth = Moments(measured.t, curve(measured.t), measured.covariance, measured.mean_covariance)
+    made = _Errors(smooth, curve, grid, places, (float(events), p))
     factors = np.array(FACTORS)
     errors = np.array([made(factor * now) for factor in factors])
     more = float(now.sum() if simulated is None else simulated)
@@ -217,39 +219,69 @@ def plan(
     )
 
 
+class _Simple:
+    """The simplest curve through the means of a pilot. Noise in its slope looks like information:
+    the square of a slope is too large by its variance."""
+
+    def __init__(self, moments: Moments) -> None:
+        self.moments = moments
+        self.powers, self.matrix = simplest_polynomial(
+            moments.t, moments.mean, moments.mean_covariance, MAX_DEGREE[moments.t.shape[1]]
+        )
+        self.coefficients = self.matrix @ moments.mean
+
+    def __call__(self, t: Array) -> Array:
+        return np.asarray(terms(t, self.powers) @ self.coefficients)
+
+    def true_share(self, t: Array, p: int) -> float:
+        """The share of the information on parameter p at a point that is not noise."""
+        m = self.moments
+        row = slopes(t[None], self.powers)[0, p]
+        slope, moved = row @ self.coefficients, row @ self.matrix
+        noise = np.tensordot(moved**2, m.mean_covariance, 1)
+        nearest = int(np.argmin(((m.t - t) ** 2).sum(axis=1)))
+        inverse = np.linalg.pinv(m.noise_per_event[nearest], hermitian=True)
+        return float(1 - np.trace(inverse @ noise) / max(float(slope @ inverse @ slope), 1e-300))
+
+
 class _Errors:
     """Statistical error, that from simulation and the total for any numbers of simulated events:
     roots of mean squares over some values of theta."""
 
     def __init__(
-        self, moments: Moments, curve: MeanCurve, grid: Grid, places: Array, case: tuple[float, int]
+        self, moments: Moments, curve: _Simple, grid: Grid, places: Array, case: tuple[float, int]
     ) -> None:
         self.moments, self.curve, self.grid, self.places = moments, curve, grid, places
         self.events, self.p = case  # observed events, the parameter's place
 
     def __call__(self, sizes: Array, extra: tuple[Array, float] | None = None) -> Array:
-        m = self.moments
-        t, mean, covariance = m.t, m.mean, m.covariance
-        values = self.grid.values
+        values, changed = self.grid.values, self._resized(sizes)
         if extra is not None:
             place, number = extra
-            nearest = int(np.argmin(((t - place) ** 2).sum(axis=1)))
-            t = np.vstack([t, place])
-            mean = np.vstack([mean, self.curve(place[None])])
-            covariance = np.concatenate([covariance, covariance[[nearest]]])
-            sizes = np.append(sizes, number)
+            nearest = int(np.argmin(((changed.t - place) ** 2).sum(axis=1)))
+            changed = Moments(
+                np.vstack([changed.t, place]),
+                np.vstack([changed.mean, self.curve(place[None])]),
+                np.concatenate([changed.covariance, changed.covariance[[nearest]]]),
+                np.concatenate(
+                    [changed.mean_covariance, self.moments.noise_per_event[[nearest]] / number]
+                ),
+            )
             values = np.vstack([values, self.grid.from_unit(place)])
-        changed = Moments(t, mean, covariance, covariance / sizes[:, None, None])
         found = [self._at(changed, values, place)[0] for place in self.places]
         stat, sim = np.sqrt(np.mean(found, axis=0))
         return np.array([stat, sim, np.hypot(stat, sim)])
 
     def by_template(self, sizes: Array) -> Array:
         """The variance that each template contributes, averaged over the places."""
-        m = self.moments
-        changed = Moments(m.t, m.mean, m.covariance, m.covariance / sizes[:, None, None])
+        changed = self._resized(sizes)
         each = [self._at(changed, self.grid.values, t)[1] for t in self.places]
         return np.asarray(np.mean(each, axis=0))
+
+    def _resized(self, sizes: Array) -> Moments:
+        """The moments of templates of other sizes."""
+        m = self.moments
+        return Moments(m.t, m.mean, m.covariance, m.noise_per_event / sizes[:, None, None])
 
     def _at(self, moments: Moments, values: Array, place: Array) -> tuple[Array, Array]:
         """Variances (statistical, simulation), and that of each template, at one value."""
@@ -264,7 +296,8 @@ class _Errors:
         slopes = calibration.simulation_slopes(place)  # (templates, kept, parameters)
         response = likelihood.unit_covariance * self.events
         each = ((slopes @ response)[..., p] ** 2).sum(axis=1)
-        stat = likelihood.unit_covariance[p, p]
+        share = self.curve.true_share(place, p)
+        stat = likelihood.unit_covariance[p, p] / max(share, LEAST_TRUE)
         return np.array([stat, sim]) * size**2, each * size**2
 
 

@@ -1,12 +1,14 @@
 """Samples whose theta is known, in every form that closure and coverage take them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gridless.errors import InputError
 from gridless.files.read import Sample
+from gridless.likelihood.likelihood import Likelihood
+from gridless.model.combined import Channels
 from gridless.model.model import Model
 from gridless.templates.arrays import Array, as_numbers
 from gridless.templates.templates import Templates
@@ -20,6 +22,71 @@ class KnownSample(NamedTuple):
     truth: Array
     x: Array
     weights: Array | None
+
+
+class ChannelSample(NamedTuple):
+    """The events of every channel, and their true theta."""
+
+    truth: Array
+    parts: Mapping[str, KnownSample]
+
+
+AnySample = KnownSample | ChannelSample
+
+
+def likelihood_of(model: Model | Channels, sample: AnySample) -> Likelihood:
+    """The likelihood of a sample, of one model or of channels."""
+    if isinstance(sample, KnownSample):
+        assert isinstance(model, Model)
+        return model.likelihood_of(sample.x, sample.weights)
+    assert isinstance(model, Channels)
+    parts = {name: likelihood_of(model[name], part) for name, part in sample.parts.items()}
+    return model.summed(parts)
+
+
+def samples_of(model: Model | Channels, samples: Any) -> Sequence[AnySample]:
+    """The samples of a model, or of all channels at once."""
+    if isinstance(model, Channels):
+        return channel_samples(model, samples)
+    return known_samples(model, samples)
+
+
+def channel_samples(channels: Channels, samples: Mapping[str, Samples]) -> list[ChannelSample]:
+    """The events of every sample in all channels, checked and selected as their models ask.
+
+    Parameters
+    ----------
+    channels : Channels
+        With the same parameters in each.
+    samples : mapping from str to samples
+        Those of each channel, at the same values of theta.
+
+    Returns
+    -------
+    list of ChannelSample
+        One per value of theta.
+    """
+    channels.check_names(samples, "samples")
+    for name, model in channels.items():
+        if model.grid.parameters != channels.grid.parameters:
+            raise InputError(
+                f"samples: channel {name} has not all of {', '.join(channels.grid.parameters)}; "
+                "close on each channel alone"
+            )
+    by_name: dict[str, dict[Any, KnownSample]] = {}
+    for name, model in channels.items():
+        found = known_samples(model, samples[name])
+        by_name[name] = {tuple(sample.truth.tolist()): sample for sample in found}
+        if len(by_name[name]) < len(found):
+            raise InputError(f"samples: channel {name} has two of one theta; give one of each")
+    first, *others = by_name.values()
+    for name, found_here in zip(list(by_name)[1:], others, strict=True):
+        if set(found_here) != set(first):
+            raise InputError(f"samples: channel {name} has other values of theta; give the same")
+    return [
+        ChannelSample(sample.truth, {name: own[theta] for name, own in by_name.items()})
+        for theta, sample in first.items()
+    ]
 
 
 def known_samples(model: Model, samples: Samples) -> list[KnownSample]:
@@ -39,7 +106,8 @@ def known_samples(model: Model, samples: Samples) -> list[KnownSample]:
         One per sample.
     """
     if not isinstance(model, Model):
-        raise InputError(f"model: {type(model).__name__}; give what fit or load returns")
+        of = "; give one of its models" if isinstance(model, Channels) else ""
+        raise InputError(f"model: {type(model).__name__}{of or '; give what fit or load returns'}")
     names = model.grid.parameters
     known = []
     for theta, events in _pairs(samples):

@@ -2,14 +2,18 @@
 all others weighted to its theta."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import chdtrc
 
 from gridless.errors import InputError
 from gridless.model.model import Model
-from gridless.model.virtual import tilted
+from gridless.model.virtual import (
+    SimulatedEvents,
+    VirtualTemplate,
+    tilted,
+    weight_changes,
+)
 from gridless.templates.arrays import Array
 from gridless.validation.leave_one_out import inner_templates, mean_without, moments_of
 
@@ -44,9 +48,9 @@ class Reliability:
     dof: int
 
     @property
-    def largest(self) -> Any:
+    def largest(self) -> float:
         """The largest difference."""
-        return np.abs(self.found - self.predicted).max()
+        return float(np.abs(self.found - self.predicted).max())
 
     @property
     def p_value(self) -> float:
@@ -103,7 +107,7 @@ def reliability(model: Model) -> Reliability:
     return Reliability(predicted, found, error, chi2, dof)
 
 
-def source_events(model: Model) -> Any:
+def source_events(model: Model) -> SimulatedEvents:
     """The kept events, or an error that says what to do."""
     if model.simulated is None:
         raise InputError("the model keeps no simulated events; fit it anew")
@@ -196,10 +200,8 @@ def template_agreement(model: Model) -> TemplateAgreement:
         if effective[k] < LEAST_EFFECTIVE:
             continue
         mine = kept.weights[own] / kept.weights[own].sum()
-        rest = y - weights @ y
-        spread = (rest * weights[:, None]).T @ rest
         # What a change of the mean, which the others do not know exactly, does to an event.
-        changes = rest @ np.linalg.pinv(spread, hermitian=True) @ _root(uncertain)
+        changes = weight_changes(y, weights, uncertain)
         for j in range(found.shape[1]):
             pair = (source.x[own, j], mine), (source.x[~own, j], weights)
             found[k, j] = _p_value(pair, changes)
@@ -237,11 +239,7 @@ def _p_value(pair: tuple[tuple[Array, Array], tuple[Array, Array]], changes: Arr
     return float(chdtrc(bins - 1, chi2))
 
 
-def weighted_p_value(first: tuple[Array, Array], second: tuple[Array, Array]) -> float:
-    """Whether two weighted samples (values, weights that sum to 1) are alike, in bins."""
-    return _p_value((first, second), np.zeros((len(second[0]), 0)))
-
-
-def _root(covariance: Array) -> Array:
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(values.clip(min=0)))
+def weighted_p_value(first: tuple[Array, Array], second: VirtualTemplate, observable: int) -> float:
+    """Whether a weighted sample (values, weights that sum to 1) of an observable is like a virtual
+    template, in bins; what is not known of the template's mean counts."""
+    return _p_value((first, (second.x[:, observable], second.weights)), second.changes)

@@ -1,10 +1,12 @@
 """Saving a model as one safetensors file, and loading it. Nothing in the file is ever executed."""
 
 import platform
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,14 +27,24 @@ from gridless.files.write import write_whole
 from gridless.likelihood.agreement import Cells
 from gridless.measurement.archive import arrays_of, header_of, measurement_of
 from gridless.measurement.measurement import Measurement
+from gridless.model.combined import Channels
 from gridless.model.model import Model
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions
 from gridless.model.replicas import Replicas
 from gridless.model.storage.archive import check_finite, check_shape, curve, pack, take, unpack
-from gridless.model.storage.header import FORMAT, Header, read_header
+from gridless.model.storage.header import (
+    CHANNELS,
+    CHANNELS_FORMAT,
+    FORMAT,
+    Header,
+    channel_headers,
+    read_header,
+    split_channel,
+)
 from gridless.model.virtual import SimulatedEvents
 from gridless.registry import BASES, NETWORKS
+from gridless.systematics.bins import BinnedProcess, process_of
 from gridless.templates.grid import Grid
 
 _KEY = "gridless"
@@ -50,8 +62,26 @@ def save_model(model: Model, path: Path) -> None:
     write_whole(path, model_bytes(model))
 
 
+def save_channels(models: Mapping[str, Model], path: Path) -> None:
+    """Write the arrays and headers of several models to `path`."""
+    headers: dict[str, Any] = {}
+    arrays: dict[str, Tensor] = {}
+    for number, (name, model) in enumerate(models.items()):
+        header, own = _content(model)
+        headers[name] = header
+        arrays |= {f"{number}.{key}": value for key, value in own.items()}
+    header = {"format": CHANNELS_FORMAT, "versions": current_versions(), CHANNELS: headers}
+    write_whole(path, pack(arrays, _KEY, header))
+
+
 def model_bytes(model: Model) -> bytes:
     """What a model file holds."""
+    header, arrays = _content(model)
+    return pack(arrays, _KEY, header)
+
+
+def _content(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Header and arrays of a model."""
     network, grid = model.network, model.grid
     header = Header(
         format=FORMAT,
@@ -86,30 +116,34 @@ def model_bytes(model: Model) -> bytes:
         arrays |= {f"calibration.{k}": torch.tensor(v) for k, v in made.items()}
     if model.simulated is not None:
         kept = vars(model.simulated)
-        arrays |= {f"simulated.{k}": torch.as_tensor(v) for k, v in kept.items()}
+        arrays |= {f"simulated.{k}": torch.tensor(v) for k, v in kept.items()}
     if model.measurement is not None:
         whole = arrays_of(model.measurement)
         arrays |= {f"measurement.{k}": torch.tensor(v) for k, v in whole.items()}
+    for number, process in enumerate(model.binned):
+        made = process.arrays()
+        arrays |= {f"bins.{number}.{k}": torch.tensor(v) for k, v in made.items()}
     if model.cells is not None:
         cells = {k: v for k, v in asdict(model.cells).items() if v is not None}
-        arrays |= {f"cells.{k}": torch.as_tensor(v) for k, v in cells.items()}
-    return pack(arrays, _KEY, header.model_dump())
+        arrays |= {f"cells.{k}": torch.tensor(v) for k, v in cells.items()}
+    return header.model_dump(), arrays
 
 
-def load(path: str | Path, network: Factory | nn.Module | None = None) -> Model:
-    """Load a model from a file.
+def load(path: str | Path, network: Factory | nn.Module | None = None) -> Model | Channels:
+    """Load a model, or the models of several channels, from a file.
 
     Parameters
     ----------
     path : str or Path
-        A file that `Model.save` or `gridless fit` has written. Nothing in it is executed.
+        A file that `save` or `gridless fit` has written. Nothing in it is executed. `path:name` is
+        one channel of a file that has several.
     network : function (inputs, outputs) -> torch.nn.Module, or torch.nn.Module, optional
         For a model with a network of your own that has no registered name: what makes it, as it was
         given to `fit`. Files hold its weights, never its code.
 
     Returns
     -------
-    Model
+    Model or Channels
 
     Examples
     --------
@@ -120,12 +154,46 @@ def load(path: str | Path, network: Factory | nn.Module | None = None) -> Model:
     >>> gl.load("model.safetensors").observables
     ('x',)
     """
-    return model_from(_content(Path(path)), str(path), network)
+    file, channel = split_channel(path)
+    found, arrays, signed = unpack(_bytes(file), _KEY, str(file), _CURE)
+    if CHANNELS not in found:
+        if channel is not None:
+            raise InputError(
+                f"{path}: {file} holds one model and no channels; leave out :{channel}"
+            )
+        return _model(found, arrays, signed, str(file), network)
+    headers = channel_headers(found, str(file), signed)
+    places = {name: number for number, name in enumerate(headers)}
+    if channel is not None and channel not in headers:
+        known = ", ".join(headers)
+        raise InputError(f"{path}: there is no channel {channel!r} in it; there is {known}")
+    models = {
+        name: _model(
+            headers[name], _under(f"{places[name]}.", arrays), signed, f"{file}: {name}", network
+        )
+        for name in ([channel] if channel is not None else headers)
+    }
+    if channel is not None:
+        return models[channel]
+    try:
+        return Channels(models)
+    except InputError as error:
+        raise InputError(f"{file}: damaged, {error}; {_CURE}") from error
 
 
-def model_from(content: bytes, name: str, network: Factory | nn.Module | None = None) -> Model:
+def model_from(content: bytes, name: str) -> Model:
     """The model of a file with that content and that name."""
-    found, arrays, signed = unpack(content, _KEY, name, _CURE)
+    return _model(*unpack(content, _KEY, name, _CURE), name, None)
+
+
+def _model(
+    found: dict[str, Any],
+    arrays: dict[str, Tensor],
+    signed: bool,
+    name: str,
+    network: Factory | nn.Module | None,
+) -> Model:
+    """The model of a header and arrays."""
     header = read_header(found, name, signed)
     if not header.network and network is None:
         raise InputError(
@@ -148,7 +216,7 @@ def unpickled(content: bytes) -> Model:
     return model_from(content, "the pickled model")
 
 
-def _content(path: Path) -> bytes:
+def _bytes(path: Path) -> bytes:
     if not path.is_file():
         raise InputError(f"{path}: no such file; give a model written by save()")
     try:
@@ -192,7 +260,25 @@ def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | n
         _build_calibration(_under("calibration.", arrays), grid),
         _build_simulated(_under("simulated.", arrays), grid, len(header.query.observables)),
         _build_measurement(header, _under("measurement.", arrays), grid),
+        _build_bins(header, _under("bins.", arrays), grid),
     )
+
+
+def _build_bins(header: Header, arrays: dict[str, Tensor], grid: Grid) -> tuple[BinnedProcess, ...]:
+    """Backgrounds and systematics in bins; files of before these were kept have none."""
+    if not arrays or header.measurement is None or header.summary is None:
+        return ()
+    bins = sum(len(edges) - 1 for edges in header.summary.edges.values())
+    processes = []
+    for number, _ in enumerate(header.measurement.systematics):
+        own = {n: np.asarray(a.numpy()) for n, a in _under(f"{number}.", arrays).items()}
+        width = len(grid.parameters) if number == 0 else 0
+        count = len(header.measurement.nuisances)
+        try:
+            processes.append(process_of(own, bins, count, width))
+        except ValueError as error:
+            raise InputError(f"damaged, {error}; {_CURE}") from error
+    return tuple(processes)
 
 
 def _build_simulated(

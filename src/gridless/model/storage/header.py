@@ -1,6 +1,7 @@
 """The header of a model file: what it says of itself beside its arrays, and how it is checked."""
 
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -12,6 +13,8 @@ from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
 
 FORMAT = 3
+CHANNELS_FORMAT = 4  # of a file with the models of several channels, each of format 3
+CHANNELS = "channels"
 # Formats that can be read: 2 had the query and the record among the options, and no digest.
 READABLE = (2, 3)
 
@@ -71,6 +74,15 @@ def _from_format_2(header: dict[str, Any]) -> dict[str, Any]:
     return header
 
 
+def split_channel(path: str | Path) -> tuple[Path, str | None]:
+    """The file and the channel of `top.safetensors:soft`; a file by that whole name comes first."""
+    whole = Path(path)
+    file, colon, channel = str(path).rpartition(":")
+    if not colon or not channel or whole.is_file() or not Path(file).is_file():
+        return whole, None
+    return Path(file), channel
+
+
 def read_header(content: dict[str, Any], name: str, signed: bool) -> Header:
     """The checked header of a file.
 
@@ -83,14 +95,8 @@ def read_header(content: dict[str, Any], name: str, signed: bool) -> Header:
     signed : bool
         Whether the file has a digest.
     """
+    _check_format(content, name, FORMAT)
     found = content.get("format")
-    if isinstance(found, int) and found > FORMAT:
-        versions = content.get("versions")
-        by = versions.get("gridless") if isinstance(versions, dict) else "of unknown version"
-        raise InputError(
-            f"{name}: written by a newer gridless ({by}, format {found}; this is "
-            f"{version('gridless')}, format {FORMAT}); upgrade gridless"
-        )
     if found not in READABLE:
         raise InputError(
             f"{name}: of format {found}, which is not read any more; fit the model anew"
@@ -109,6 +115,31 @@ def read_header(content: dict[str, Any], name: str, signed: bool) -> Header:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{name}: its header is damaged ({error}); save the model again") from None
     return header
+
+
+def channel_headers(content: dict[str, Any], name: str, signed: bool) -> dict[str, Any]:
+    """The headers of the models in a file of several channels, by channel; each is checked where it
+    is read."""
+    _check_format(content, name, CHANNELS_FORMAT)
+    headers = content[CHANNELS]
+    if not (signed and isinstance(headers, dict) and headers):
+        raise InputError(f"{name}: its header is damaged ({CHANNELS}); save the models again")
+    for channel, header in headers.items():
+        if not isinstance(header, dict):
+            raise InputError(f"{name}: its header is damaged ({channel}); save the models again")
+    return headers
+
+
+def _check_format(content: dict[str, Any], name: str, newest: int) -> None:
+    """Refuse a file that a newer version has written."""
+    found = content.get("format")
+    if isinstance(found, int) and found > newest:
+        versions = content.get("versions")
+        by = versions.get("gridless") if isinstance(versions, dict) else "of unknown version"
+        raise InputError(
+            f"{name}: written by a newer gridless ({by}, format {found}; this is "
+            f"{version('gridless')}, format {newest}); upgrade gridless"
+        )
 
 
 def _check(header: Header) -> None:

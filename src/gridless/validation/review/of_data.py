@@ -111,9 +111,7 @@ def data(subject: Subject) -> Answer:
     simulated = model.at(subject.place)
     w = np.ones(len(subject.x)) if subject.weights is None else subject.weights
     each = {
-        name: weighted_p_value(
-            (subject.x[:, j], w / w.sum()), (simulated.x[:, j], simulated.weights)
-        )
+        name: weighted_p_value((subject.x[:, j], w / w.sum()), simulated, j)
         for j, name in enumerate(model.observables)
     }
     name = min(each, key=lambda one: each[one])

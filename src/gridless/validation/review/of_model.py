@@ -1,10 +1,12 @@
 """Questions about a model, which need no observed events."""
 
+from typing import Any
+
 import numpy as np
 from scipy.special import chdtrc
 
 from gridless.errors import InputError
-from gridless.likelihood.estimate import MODEL, STAT
+from gridless.validation.gaps import Gap, Gaps, gaps
 from gridless.validation.leave_one_out import leave_one_out
 from gridless.validation.plan import plan
 from gridless.validation.review.answer import (
@@ -20,39 +22,59 @@ from gridless.validation.review.answer import (
 from gridless.validation.template_checks import reliability, template_agreement
 
 CAREFUL_LIMIT = 1e-3  # p-value of the probabilities
+MUCH_OPEN = 2.0  # statistical errors between templates, with which a result is worth little
 WIDE = 0.05  # of a probability: differences beyond are worth a look
 
 
 def bias(subject: Subject) -> Answer:
-    """Leaving templates out, and the score check."""
+    """Leaving templates out, what is open between them, and the score check."""
     question = "Is it unbiased on and between the templates at our number of events?"
     model = subject.model
     cure = "simulate templates closer together, or look at the one that is off"
     try:
-        found = leave_one_out(model)
+        between = gaps(model, max(1.0, subject.number))
     except InputError as error:
         return Answer(question, str(error), OPEN, cure)
-    p = float(chdtrc(found.dof, found.chi2)) if found.dof else 1.0
-    estimate = subject.estimate
-    budgets = [estimate[name].budget for name in model.grid.parameters]
-    stat = np.array([budget[STAT] for budget in budgets])
-    open_part = np.array([budget.get(MODEL, 0.0) for budget in budgets])
-    check = model.check
+    open_gaps, widest = _gaps_of(subject, between), between.widest
     text = (
-        f"every inner template by the others: chi2/dof = {found.chi2:.1f}/{found.dof}, p-value "
-        f"{p:.2g}; interpolation leaves {float((open_part / stat).max()):.2f} of the statistical "
-        "error open"
+        f"between templates at most {widest.ratio:.2f} statistical errors are open, between "
+        f"{' and '.join(widest.ends)}"
     )
-    verdicts = [by_p_value(p), by_size(float((open_part / stat).max()), 0.5, 2.0)]
+    numbers: dict[str, Any] = {"gaps": between.to_dict()}
+    verdicts = [GOOD]
+    if any(gap.wide for gap in open_gaps):
+        verdicts.append(by_size(max(gap.ratio for gap in open_gaps), 0.0, MUCH_OPEN))
+        cure = between.advice
+    try:
+        found = leave_one_out(model)
+    except InputError:
+        verdicts.append(CAREFUL)
+        text = f"too few templates to leave one out; {text}"
+    else:
+        p = float(chdtrc(found.dof, found.chi2)) if found.dof else 1.0
+        verdicts.append(by_p_value(p))
+        pulls = [found[name].pull.tolist() for name in found.parameters]
+        numbers |= {"chi2": found.chi2, "dof": found.dof, "p_value": p, "pulls": pulls,
+                    "true": found.truth.tolist()}  # fmt: skip
+        text = (
+            f"every inner template by the others: chi2/dof = {found.chi2:.1f}/{found.dof}, p-value "
+            f"{p:.2g}; {text}"
+        )
+    check = model.check
     if check is not None and (check.failed or check.suspects):
         verdicts.append(BAD)
         names = "; ".join(model.grid.label(k) for k in check.suspects) or "the curve of their means"
         text += f"; not like the others: {names}"
-    verdict = max(verdicts, key=[GOOD, CAREFUL, BAD].index)
-    pulls = [found[name].pull.tolist() for name in found.parameters]
-    numbers = {"chi2": found.chi2, "dof": found.dof, "p_value": p, "pulls": pulls,
-               "true": found.truth.tolist()}  # fmt: skip
-    return Answer(question, text, verdict, cure, numbers)
+    return Answer(question, text, max(verdicts, key=[GOOD, CAREFUL, BAD].index), cure, numbers)
+
+
+def _gaps_of(subject: Subject, between: Gaps) -> tuple[Gap, ...]:
+    """The gaps that matter: with observed events the one around the estimate, else all."""
+    grid = subject.model.grid
+    if subject.x is None:
+        return between.gaps
+    ends = {grid.label(k) for k in grid.around(subject.place)}
+    return tuple(gap for gap in between.gaps if set(gap.ends) == ends) or between.gaps
 
 
 def simulation(subject: Subject) -> Answer:
@@ -113,9 +135,6 @@ def probabilities(subject: Subject) -> Answer:
     return Answer(
         question, text, verdict, "fit a larger network, or more simulated events", numbers
     )
-
-
-CAREFUL_LIMIT = 1e-3  # p-value of the probabilities
 
 
 def reproducible(subject: Subject) -> Answer:

@@ -1,15 +1,11 @@
-"""analysis.yaml: what to fit and how, checked before anything runs."""
+"""The settings of an analysis.yaml, checked before anything runs."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from gridless import strict_yaml
-from gridless.errors import InputError
 from gridless.model.record import FitOptions
 from gridless.systematics.settings import (
     BackgroundFiles,
@@ -21,7 +17,8 @@ from gridless.systematics.settings import (
 )
 
 if TYPE_CHECKING:
-    from gridless.model.model import Model
+    from pathlib import Path
+
     from gridless.systematics.inputs import Background, Systematic
     from gridless.templates.query import FileRecord
     from gridless.templates.templates import Templates
@@ -62,26 +59,19 @@ observables:
 #   - {name: jes, up: "mtop_{mtop}.root:jes_up", down: "mtop_{mtop}.root:jes_down", event: event}
 #   - {name: fsr, weight_up: w_gen * w_fsr_up, weight_down: w_gen * w_fsr_down}
 
+# Optional: several channels. What stands above holds in each; each adds its own.
+# channels:
+#   soft: {selection: pt_lep < 60}
+#   hard: {selection: pt_lep >= 60}
+
 # Optional: anything that gridless.fit takes. What is left out, it finds by itself.
 fit:
   seed: 0
 """
 
-# The settings inside of others.
-INNER: dict[str, type[BaseModel]] = {
-    "fit": FitOptions,
-    "templates": TemplateFile,
-    "up": TemplateFile,
-    "down": TemplateFile,
-    "backgrounds": BackgroundFiles,
-    "systematics": SystematicFiles,
-}
-# Settings that may be a text or number, or a list.
-EITHER = ("templates", "up", "down", "files", "hidden")
-
 
 class Analysis(BaseModel):
-    """All of an analysis.yaml.
+    """All of an analysis.yaml, or of one of its channels.
 
     Examples
     --------
@@ -180,6 +170,15 @@ class Analysis(BaseModel):
             found += one.sources
         return found
 
+    def beside(self, folder: Path) -> Analysis:
+        """The same with paths relative to a folder, as paths from here."""
+        moved: dict[str, Any] = {
+            "templates": beside(folder, self.templates),
+            "backgrounds": [one.beside(folder) for one in self.backgrounds],
+            "systematics": [one.beside(folder) for one in self.systematics],
+        }
+        return self.model_copy(update=moved)
+
     def fit_options(self, **options: Any) -> FitOptions:
         """The options of the fit: those given here, else those of the file, else the defaults."""
         own = {name: getattr(self.fit, name) for name in self.fit.model_fields_set}
@@ -239,155 +238,3 @@ class Analysis(BaseModel):
             return self.templates
         names = list(self.parameters)
         return [(file.values(names), file.source) for file in self.templates]
-
-
-def fit_files(
-    analysis: str | Path | Analysis,
-    *,
-    where: str | None = None,
-    checkpoint: str | Path | None = None,
-    **options: Any,
-) -> Model:
-    """Read the templates of an analysis file and fit a model to them, as `gridless fit` does.
-
-    The model keeps the audit of the templates, the distributions of their observables, and name,
-    number of events and checksum of every file.
-
-    Parameters
-    ----------
-    analysis : str, Path or Analysis
-        An analysis.yaml, or what it holds.
-    where : str, optional
-        Use only these events, in this fit alone. (The `selection` of the analysis is stored in the
-        model and applied to data.)
-    checkpoint : str or Path, optional
-        As in `fit`: after an interruption the same call goes on from there.
-    **options : Any
-        Arguments of `fit`, in place of those in the file.
-
-    Returns
-    -------
-    Model
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import gridless as gl
-    >>> from pathlib import Path
-    >>> for value in gl.grid((0, 1), 5):
-    ...     x = np.random.default_rng(1).normal(value, 1, 500)
-    ...     np.savez(f"mc_{value:.1f}.npz", x=x)
-    >>> _ = Path("analysis.yaml").write_text('''
-    ... templates: mc_{theta}.npz
-    ... parameters: {theta: [0, 1]}
-    ... observables: [x]
-    ... fit: {hidden: 3, epochs: 2}
-    ... ''')
-    >>> model = gl.fit_files("analysis.yaml", where="entry % 4 != 3", replicas=4, seed=1)
-    >>> sum(file.events for file in model.files)
-    1875
-    """
-    from dataclasses import replace
-
-    from gridless import distributed
-    from gridless.fitting import fit
-    from gridless.templates.query import both
-
-    content = analysis if isinstance(analysis, Analysis) else load_analysis(Path(analysis))
-    chosen = content.fit_options(**options)
-    distributed.find_device(chosen.device)
-    # Each of several ranks reads its own share of the events.
-    ranks, rank = distributed.size(), distributed.rank()
-    share = f"entry % {ranks} == {rank}" if ranks > 1 else None
-    systematics, backgrounds, others = content.read_measurement(both(where, share))
-    templates = content.read_templates(both(where, share))
-    given = {name: getattr(chosen, name) for name in FitOptions.model_fields}
-    model = fit(
-        templates,
-        checkpoint=checkpoint,
-        systematics=systematics,
-        backgrounds=backgrounds,
-        **given,
-    )
-    files = tuple(dict.fromkeys((*model.files, *others)))
-    return replace(model, files=files, record=replace(model.record, where=where))
-
-
-def load_analysis(path: Path) -> Analysis:
-    """The analysis in a YAML file; errors name the line and the cure. Paths in it are relative to
-    the file."""
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); give a YAML file") from error
-    content, root = strict_yaml.load(text, str(path))
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: holds no settings; `gridless init` writes an example")
-    try:
-        analysis = Analysis.model_validate(content)
-    except ValidationError as error:
-        raise InputError("\n".join(_explain(path, root, error))) from error
-    folder = path.parent
-    moved: dict[str, Any] = {
-        "templates": beside(folder, analysis.templates),
-        "backgrounds": [one.beside(folder) for one in analysis.backgrounds],
-        "systematics": [one.beside(folder) for one in analysis.systematics],
-    }
-    return analysis.model_copy(update=moved)
-
-
-def _explain(path: Path, root: yaml.Node, error: ValidationError) -> list[str]:
-    """Every error of the schema with its line and what would be right."""
-    found: dict[str, str] = {}
-    for one in error.errors():
-        where = _setting(one["loc"])
-        line, known = _line(root, where)
-        name = ".".join(where) or "the file"
-        place = f"{path}: line {line}: {name}" if known else f"{path}: {name}"
-        found.setdefault(name, f"{place}: {_message(where, one)}")
-    # What may be either text or a list is complained of as both; an error inside says more.
-    return [
-        text
-        for name, text in found.items()
-        if not any(other.startswith(f"{name}.") for other in found)
-    ]
-
-
-def _setting(place: tuple[int | str, ...]) -> list[str]:
-    """The keys that lead to a setting, without pydantic's own for alternatives of type."""
-    parts = [str(part) for part in place]
-    kept = [p for p in parts if not p.startswith(("list[", "function"))]
-    if len(kept) > 1 and kept[-2] in EITHER and kept[-1] in ("str", "int"):
-        kept.pop()
-    return kept
-
-
-def _message(where: list[str], error: Any) -> str:
-    message = str(error["msg"]).removeprefix("Value error, ")
-    if error["type"] == "extra_forbidden":
-        inside = [INNER[part] for part in where[:-1] if part in INNER]
-        fields = (inside[-1] if inside else Analysis).model_fields
-        return f"there is no such setting; known are {', '.join(fields)}"
-    if error["type"] == "missing":
-        return "is missing; `gridless init` writes an example"
-    if "input" in error and not isinstance(error["input"], dict):
-        message += f", not {error['input']!r}"
-    return message
-
-
-def _line(node: yaml.Node, where: list[str]) -> tuple[int, bool]:
-    """The line of a setting, or of the nearest that contains it; and whether any was found."""
-    line, found = node.start_mark.line + 1, False
-    for part in where:
-        if isinstance(node, yaml.MappingNode):
-            pairs = [(k, v) for k, v in node.value if k.value == part]
-            if not pairs:
-                break
-            key, node = pairs[0]
-            line, found = key.start_mark.line + 1, True
-        elif isinstance(node, yaml.SequenceNode) and part.isdigit() and int(part) < len(node.value):
-            node = node.value[int(part)]
-            line, found = node.start_mark.line + 1, True
-        else:
-            break
-    return line, found

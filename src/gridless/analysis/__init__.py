@@ -1,0 +1,1 @@
+"""analysis.yaml: what to fit and how, of one channel or of several."""

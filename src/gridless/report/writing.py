@@ -1,0 +1,117 @@
+"""Writing a report: its sections, in their order, with a card at the top."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from markupsafe import Markup
+
+from gridless.files.write import write_whole
+from gridless.likelihood.likelihood import Likelihood
+from gridless.model.combined import Channels
+from gridless.model.model import Model
+from gridless.report.card import make_card
+from gridless.report.page import Section, render_report
+from gridless.report.sections import OF_A_CHANNEL, SECTIONS, Subject
+from gridless.report.typeset import symbol_html
+from gridless.templates.grid import Grid
+from gridless.templates.query import FileRecord
+from gridless.validation.closure import Closure
+
+
+def write_report(  # noqa: PLR0913
+    path: str | Path,
+    model: Model | Channels,
+    likelihood: Likelihood | None = None,
+    closure: Closure | None = None,
+    *,
+    level: float = 0.95,
+    command: str | None = None,
+    data: Sequence[FileRecord] = (),
+    experiment: str | None = None,
+) -> Path:
+    """Write one self-contained HTML page about a model, a measurement and a closure test.
+
+    At the top stand the result and whether to trust it, then the figures that a reader looks at
+    first; the rest is folded. Sections for which there is nothing to show are left out. Needs the
+    extra `report`.
+
+    Parameters
+    ----------
+    path : str or Path
+        The page to write.
+    model : Model or Channels
+        The model; its audit, distributions, training and files are shown. Of channels, those of
+        each, and whether the channels agree.
+    likelihood : Likelihood, optional
+        Of the observed events: adds the measurement.
+    closure : Closure, optional
+        Adds the table and the figure of the closure test.
+    level : float
+        Confidence level of the second interval.
+    command : str, optional
+        The command line that made the page, to be shown on it.
+    data : sequence of FileRecord, optional
+        The observed files, to be shown with their checksums.
+    experiment : str, optional
+        A label for the figures, such as "Private work".
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> example = OneObservable()
+    >>> model = gl.fit(example.templates(500, seed=1), hidden=3, epochs=2, replicas=4)
+    >>> likelihood = model.likelihood(example.sample(0.4, 1_000, seed=2))
+    >>> gl.write_report("report.html", model, likelihood).name
+    'report.html'
+    """
+    estimate = None if likelihood is None else likelihood.maximum()
+    channels = dict(model) if isinstance(model, Channels) else {"": model}
+    first, *_ = channels.values()
+    subject = Subject(
+        first, likelihood, estimate, closure, level, command, tuple(data), experiment, channels
+    )
+    made: dict[str, Section | None] = {}
+    for name, section in SECTIONS.items():
+        if name not in OF_A_CHANNEL or len(channels) == 1:
+            made[name] = section(subject)
+            continue
+        for number, (channel, own) in enumerate(channels.items()):
+            found = section(replace(subject, model=own))
+            if found is not None:
+                found = replace(found, title=f"{found.title}: {channel}")
+            made[f"{name}-{number}"] = found
+    page = render_report(
+        _title(model.grid, subject),
+        " ".join(_intro(own, name) for name, own in channels.items()),
+        {name: section for name, section in made.items() if section is not None},
+        card=make_card(subject),
+    )
+    target = Path(path)
+    write_whole(target, page.encode())
+    return target
+
+
+def _title(grid: Grid, subject: Subject) -> Markup:
+    """What the page is about, with the parameters' symbols."""
+    names = [symbol_html(name, grid.labels.get(name, "")) for name in grid.parameters]
+    what = "A model of" if subject.estimate is None else "Measurement of"
+    return Markup(f"{what} ") + Markup(", ").join(names)
+
+
+def _intro(model: Model, channel: str) -> str:
+    """What the model of a channel was made of."""
+    count = len(model.observables)
+    observables = f"{count} observable{'s' if count > 1 else ''}: {', '.join(model.observables)}"
+    simulated = f"{len(model.grid)} templates of {model.grid.describe()}"
+    if model.files:
+        simulated += f" with {sum(file.events for file in model.files):,} simulated events"
+    return f"{f'{channel}: from' if channel else 'From'} {observables}; {simulated}."
