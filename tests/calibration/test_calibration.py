@@ -200,3 +200,11 @@ def test_templates_with_offsets_of_their_own_are_told():
 def test_two_templates_cannot_foretell_a_third():
     check = score_check(calibrate(moments_of(lambda x: x[:, None], gaussian, t=T[::4])))
     assert check.p_values.tolist() == [1.0] * 3
+
+
+def test_covariances_that_no_simulation_has_are_told():
+    made = calibrate(moments_of(lambda x: x[:, None], gaussian)).arrays()
+    made["residual"] = np.full_like(made["residual"], np.inf)
+    with np.errstate(all="ignore"):
+        check = score_check(from_arrays(made))
+    assert check.suspects

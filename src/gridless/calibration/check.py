@@ -13,7 +13,7 @@ from gridless.curves import chebyshev
 from gridless.curves.polynomials import terms
 from gridless.templates.arrays import Array
 
-SUSPECT_P_VALUE = 1e-4  # of a template, times their number: below this it is not like the others
+SUSPECT_P_VALUE = 1e-3  # of a template, times their number: of good fits one in a thousand is told
 FAILED_P_VALUE = 1e-3  # of all templates together
 LEAST_OTHERS = 2  # templates more than the free terms of the curve: fewer cannot foretell one
 LEAST_INNER = 5  # templates between the ends that foretell both
@@ -149,12 +149,16 @@ def _others(t: Array, kept: NDArray[np.bool_], k: np.int64) -> list[NDArray[np.b
 def _foretold(means: Moments, k: np.int64, others: NDArray[np.bool_]) -> float:
     """The p-value of the mean of template k, given the curve through the others."""
     rest = means.of(others)
-    curve = fit_mean_curve(rest)
-    row = terms(means.t[k][None], curve.powers)[0]
-    # What the others leave unknown: their statistics, and what they leave open.
-    response = np.tensordot(row, curve.response, 1)
-    noise = np.einsum("ikj,kjl,mkl->im", response, rest.mean_covariance, response)
-    opened = np.tensordot(row, curve.open, 1)
-    covariance = noise + opened @ opened.T + means.mean_covariance[k]
-    off = means.mean[k] - row @ curve.coefficients
-    return float(chdtrc(len(off), off @ np.linalg.solve(covariance, off)))
+    try:
+        curve = fit_mean_curve(rest)
+        row = terms(means.t[k][None], curve.powers)[0]
+        # What the others leave unknown: their statistics, and what they leave open.
+        response = np.tensordot(row, curve.response, 1)
+        noise = np.einsum("ikj,kjl,mkl->im", response, rest.mean_covariance, response)
+        opened = np.tensordot(row, curve.open, 1)
+        covariance = noise + opened @ opened.T + means.mean_covariance[k]
+        off = means.mean[k] - row @ curve.coefficients
+        found = float(chdtrc(len(off), off @ np.linalg.solve(covariance, off)))
+    except np.linalg.LinAlgError:
+        return 0.0  # means and covariances that no simulation can have
+    return found if np.isfinite(found) else 0.0

@@ -58,6 +58,9 @@ def report(
     """
     check_model_first(model, data)
     check_places([output], [model, *data_paths(data), *([] if samples is None else [samples])])
+    from gridless.report.page import check_extra
+
+    check_extra()
     from gridless.likelihood.derived import restricted
 
     trained = gl.load(model)

@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,13 @@ class Section:
     folded: bool = False
 
 
+def check_extra() -> None:
+    """Refuse, before any work, to make a page without what the extra `report` brings."""
+    for name in ("jinja2", "matplotlib", "mplhep"):
+        if find_spec(name) is None:
+            raise InputError(f"the report needs {name}; pip install 'gridless[report]'")
+
+
 def render_report(
     title: str,
     intro: str,
@@ -77,10 +85,9 @@ def render_report(
 
     `theirs` names whose statements are compared with ours; `card` and `notices` stand at the top.
     """
-    try:
-        import jinja2
-    except ModuleNotFoundError as error:
-        raise InputError("the report needs jinja2; pip install 'gridless[report]'") from error
+    check_extra()
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
