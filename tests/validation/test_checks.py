@@ -7,9 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 import gridless as gl
+from gridless.calibration.moments import Moments
 from gridless.cli.main import main
+from gridless.curves.polynomials import slopes
 from gridless.examples import OneObservable, OnlyWidth, TwoParameters
-from gridless.validation.plan import _best_shares
+from gridless.validation.binned_check import _counted
+from gridless.validation.plan import _best_shares, _Simple
 
 EXAMPLE = OnlyWidth()
 
@@ -107,3 +110,40 @@ def test_what_cannot_be_checked_is_refused():
         gl.binned_check(plain, OneObservable().sample(0.4, 100, seed=1))
     with pytest.raises(gl.InputError, match="calibrate=False"):
         gl.plan(plain, 100)
+
+
+def test_all_events_correct_the_bins_of_the_kept_ones():
+    random = np.random.default_rng(1)
+    edges = np.linspace(-1.5, 1.5, 5)
+    plain, corrected, stated = [], [], []
+    for _ in range(200):
+        y = random.normal(size=(10_000, 1))
+        kept = y[:500]
+        where = np.searchsorted(edges, kept[:, 0])
+        found = _counted(kept, where, np.ones(500), 6, (y.mean(axis=0), 10_000.0))
+        slope = np.arange(6.0)
+        plain.append(slope @ np.bincount(where, minlength=6) / 500)
+        corrected.append(slope @ found.shares)
+        stated.append(slope @ found.covariance @ slope)
+    assert np.std(corrected) < 0.5 * np.std(plain)
+    assert np.sqrt(np.mean(stated)) == pytest.approx(np.std(corrected), rel=0.2)
+    assert np.isclose(found.shares.sum(), 1)
+
+
+def test_noise_in_the_slope_of_a_pilot_is_not_information():
+    random = np.random.default_rng(2)
+    t = np.linspace(0, 1, 9)[:, None]
+    covariance = np.tile(np.eye(2), (9, 1, 1))
+    shares = []
+    for _ in range(200):
+        # 50 events each, of a slope that they know to two of its errors.
+        mean = np.hstack([0.3 * t, 0 * t]) + random.normal(size=(9, 2)) / np.sqrt(50)
+        curve = _Simple(Moments(t, mean, covariance, covariance / 50))
+        slope = slopes(np.array([[0.5]]), curve.powers)[0, 0] @ curve.coefficients
+        information = float(slope @ slope)
+        if len(curve.powers) == 2:  # a straight line, as a chi2 of 1 percent lets 99 of 100 be
+            shares.append([information, information * curve.true_share(np.array([0.5]), 0)])
+    with_noise, without = np.mean(shares, axis=0)
+    assert len(shares) > 190
+    assert with_noise > 1.3 * 0.3**2
+    assert without == pytest.approx(0.3**2, rel=0.2)

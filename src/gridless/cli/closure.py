@@ -118,22 +118,14 @@ def _left_out(
     observed: int | None,
 ) -> tuple[Any, Any]:
     """The closure of every inner template without itself, and what is open between them."""
-    from dataclasses import replace
 
+    from gridless.model.stream import read_templates_like
     from gridless.parallel import cluster
 
     trained = load_one(model)
     events = None
     if templates is not None:
-        query = replace(trained.query, weight=weight or trained.query.weight).where(where)
-        events = gl.read_templates(
-            templates,
-            query.observables,
-            trained.grid.bounds,
-            weight=query.weight,
-            selection=query.selection,
-            parameters=trained.grid.parameters,
-        )
+        events = read_templates_like(trained, templates, weight=weight, where=where)
     with cluster(dask, workers) as executor:
         table = gl.leave_one_out(trained, events, executor)
     return table, gl.gaps(trained) if observed is None else gl.gaps(trained, observed)

@@ -57,15 +57,9 @@ def review(
         x, weights, groups = _events(trained, data, weight, where, by)
     simulated = None
     if templates is not None:
-        query = trained.query
-        simulated = gl.read_templates(
-            templates,
-            query.observables,
-            trained.grid.bounds,
-            weight=query.weight,
-            selection=query.selection,
-            parameters=trained.grid.parameters,
-        )
+        from gridless.model.stream import read_templates_like
+
+        simulated = read_templates_like(trained, templates)
     state = output.with_name(f"{output.name}.state")
     found = gl.review(
         trained, x, weights, by=groups, templates=simulated, events=events, toys=toys, state=state

@@ -9,7 +9,7 @@ from typing import Any
 from gridless.errors import InputError
 from gridless.files.read import Division, division, pieces, stream
 from gridless.files.table import Rows, check_distinct, label, source_key
-from gridless.files.template_files import read_known
+from gridless.files.template_files import read_known, read_templates
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.channels import grouped
 from gridless.model.combined import Channels
@@ -17,6 +17,7 @@ from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.templates.arrays import check_squares, check_total, check_used
 from gridless.templates.query import Query
+from gridless.templates.templates import Templates
 
 GROUP = "group of an event"  # the last column that is read, where events are grouped
 BLOCK_ROWS = 250_000  # rows in memory at once
@@ -237,3 +238,30 @@ def _tree_sum(parts: list[Likelihood]) -> Likelihood:
     while len(parts) > 1:
         parts = [reduce(add, parts[i : i + 2]) for i in range(0, len(parts), 2)]
     return parts[0]
+
+
+def read_templates_like(
+    model: Model, sources: Any, *, weight: str | None = None, where: str | None = None
+) -> Templates:
+    """Templates read as the model's own were: for `leave_one_out`, `stability` and `review`.
+
+    Parameters
+    ----------
+    model : Model
+        Its query says which columns, weight and selection to use, its grid which parameters.
+    sources, weight, where
+        As for `read_samples`.
+
+    Returns
+    -------
+    Templates
+    """
+    query = replace(model.query, weight=weight or model.query.weight).where(where)
+    return read_templates(
+        sources,
+        query.observables,
+        model.grid.bounds,
+        weight=query.weight,
+        selection=query.selection,
+        parameters=model.grid.parameters,
+    )
