@@ -5,7 +5,6 @@ import shutil
 import numpy as np
 from benchmarks import statistical_faults as faults
 
-
 # Not reached: a mean pull of 2.01, told in 21 of 28.
 OPEN = "one template 20 % from theta = 0.95"
 
