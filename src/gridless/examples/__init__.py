@@ -1,5 +1,6 @@
 """Problems with known densities: the paper's, and a zoo of others to judge a fit by."""
 
+from gridless.examples.decays import Decays
 from gridless.examples.example import Example
 from gridless.examples.nuisances import Nuisances
 from gridless.examples.paper import ManyObservables, OneObservable, TwoObservables, TwoParameters
@@ -19,6 +20,7 @@ from gridless.examples.zoo import (
 __all__ = [
     "AngleAndCount",
     "BackgroundShare",
+    "Decays",
     "Example",
     "HardToTell",
     "HeavyTails",
