@@ -1,6 +1,6 @@
 """Whole measurements with known answers: how close gridless comes.
 
-python -m benchmarks.measurement [exact|mass|many ...] [--events 100000] [--toys 40] [--seeds 3]
+python -m benchmarks.measurement [exact|mass|many ...] [--events 100000] [--toys 40] [--seeds 0 1 2]
 
 exact: eight systematics and a background, beside the exact profiled likelihood, with variations
 made of the same events, of weights and of independent events. mass: a top mass with an in-situ jet
@@ -10,6 +10,7 @@ energy scale, whose unbinned bound is known. many: the time of a fit with fifty 
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,14 @@ JES = 0.02  # one standard deviation of the jet energy scale
 
 
 def exact(
-    events: int, toys: int, seeds: int, kinds: tuple[str, ...], observed: int
+    events: int, toys: int, seeds: Sequence[int], kinds: tuple[str, ...], observed: int
 ) -> dict[str, Any]:
     """Pseudo-experiments with nuisance parameters from their constraints, beside the exact fit."""
     example, found = Nuisances(), {}
     for kind in kinds:
         rows, impacts, truths = [], [], []
         start = time.perf_counter()
-        for seed in range(seeds):
+        for seed in seeds:
             model = example.fit(events, seed, kind)
             random = np.random.default_rng(1000 + seed)
             for _ in range(toys):
@@ -154,10 +155,10 @@ def mass_bound(
     return float(errors[0]), float(errors[1])
 
 
-def mass(toys: int, seeds: int) -> dict[str, Any]:
+def mass(toys: int, seeds: Sequence[int]) -> dict[str, Any]:
     """Pseudo-experiments of the top mass at 174 GeV and a jet energy scale of 1.01."""
     rows, seconds = [], []
-    for seed in range(seeds):
+    for seed in seeds:
         start = time.perf_counter()
         model = mass_model(seed)
         seconds.append(time.perf_counter() - start)
@@ -229,7 +230,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--observed", type=int, default=10_000)
     parser.add_argument("--toys", type=int, default=40)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--kinds", nargs="+", default=["same", "weights", "independent"])
     arguments = parser.parse_args()
     torch.set_num_threads(1)

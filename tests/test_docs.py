@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gridless.analysis.loading import load_analysis
+from gridless.analysis.loading import by_channel, load_analysis
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -166,7 +166,7 @@ def test_analysis_files_are_valid(page, tmp_path):
     for _, text, line in blocks(page, "yaml"):
         path = tmp_path / f"line_{line}.yaml"
         path.write_text(text)
-        assert load_analysis(path).parameters
+        assert all(one.parameters for one in by_channel(load_analysis(path)).values())
 
 
 def test_readme_links_exist():

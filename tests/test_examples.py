@@ -99,7 +99,7 @@ def test_the_top_mass_samples_its_density(theta):
 ONE_PARAMETER = [
     name
     for name in examples.__all__
-    if name not in ("Example", "Nuisances", "TwoParameters", "TopMass")
+    if name not in ("Decays", "Example", "Nuisances", "TwoParameters", "TopMass")
 ]
 
 

@@ -107,6 +107,13 @@ def test_closure_and_coverage_know_the_nuisance_parameters(model):
     pool = {0.4: EXAMPLE.sample(0.4, 20_000, seed=3)}
     closed = gl.closure(model, pool)
     assert abs(float(np.ravel(closed.pull)[0])) < 4
+    (one,) = closed.estimates
+    budget = one.budget["theta"]
+    varying = np.hypot.reduce([budget[name] for name in ("stat", "simulation", "model")])
+    assert closed["theta"].scatter[0] < 0.95 * closed["theta"].error[0]
+    assert closed["theta"].scatter[0] / closed["theta"].error[0] == pytest.approx(
+        varying / one.error
+    )
     covered = gl.coverage(model, pool, toys=6, events=2_000, seed=1)
     assert covered.toys == 6
     assert np.isfinite(covered.bias).all()

@@ -50,7 +50,7 @@ def measurement(shifts, names=None, slope=(1.0, 0.0, 0.0), constraints=None):
         np.zeros(d),
         np.eye(d),
         (process,),
-        Features(np.zeros((1, 1)), np.zeros(1)),
+        Features(np.zeros((1, 1)), np.zeros(1), np.zeros((1, 2))),
         np.zeros((2, 1, count)),
     )
 

@@ -1,5 +1,6 @@
 """Problems with known densities: the paper's, and a zoo of others to judge a fit by."""
 
+from gridless.examples.decays import Decays
 from gridless.examples.example import Example
 from gridless.examples.nuisances import Nuisances
 from gridless.examples.paper import ManyObservables, OneObservable, TwoObservables, TwoParameters
@@ -32,6 +33,7 @@ __all__ = [
     "BackgroundShare",
     "Counts",
     "CutWindow",
+    "Decays",
     "EnergyLoss",
     "Example",
     "HardToTell",

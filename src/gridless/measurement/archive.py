@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gridless.calibration.calibration import MAX_POWER
-from gridless.measurement.features import Features, feature_size
+from gridless.measurement.features import Features
 from gridless.measurement.measurement import Measurement, Nuisance, Share
 from gridless.measurement.process import Process
 from gridless.measurement.shift import Shift, shift_powers
@@ -60,6 +60,7 @@ def arrays_of(measurement: Measurement) -> dict[str, Array]:
         "projection": measurement.projection,
         "directions": measurement.features.directions,
         "offsets": measurement.features.offsets,
+        "knots": measurement.features.knots,
     }
     for number, process in enumerate(measurement.processes):
         found |= {f"{number}.{name}": getattr(process, name) for name in OWN}
@@ -99,8 +100,9 @@ def measurement_of(
     _shape("offsets", arrays["offsets"], random)
     _shape("directions", arrays["directions"], observables, random)
     learnt = size - count
-    features = Features(arrays["directions"], arrays["offsets"])
-    _shape("projection", arrays["projection"], FOLDS, feature_size(features, learnt), count)
+    _shape("knots", arrays["knots"], observables, arrays["knots"].shape[-1])
+    features = Features(arrays["directions"], arrays["offsets"], arrays["knots"])
+    _shape("projection", arrays["projection"], FOLDS, features.sizes(learnt)[-1], count)
     processes = tuple(
         _process(f"{number}.", arrays, which, count, d, len(grid.parameters) if number == 0 else 0)
         for number, which in enumerate(header.systematics)

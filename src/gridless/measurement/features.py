@@ -3,20 +3,28 @@
 The score of a small change of the simulation, d log p / d alpha, is approximated by least squares:
 s(x) = Delta' (Sigma + ridge)^-1 f(x), Delta the change of the mean of the features f and Sigma
 their covariance. f has the network's own summary, the standardised observables z, their products,
-and tanh of fixed random directions.
+hat functions of each observable between quantiles of the simulation, which resolve a peak however
+long its tails are, and tanh of fixed random directions in the places among those quantiles.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from gridless.templates.arrays import Array
 
-RANDOM = 64  # random directions, of which tanh is taken
+RANDOM = 128  # random directions, of which tanh is taken
 MAX_PRODUCTS = 20  # observables up to which all products are features
-DIRECTION = 0.8  # typical size of z along a random direction
+DIRECTION = 1.5  # typical size along a random direction of places, which have a spread of 1
+PLACES = np.sqrt(3.0)  # half the range of places: evenly filled, their spread is 1
+TOGETHER = 3  # observables in a random direction: smooth functions of a few are what matters
 LARGEST = 30.0  # of a standardised observable in a product: outliers make no leverage
-RIDGES = (1e-6, 1e-4, 1e-2, 1.0)  # relative to the variance of each feature
+HATS = 16  # of each observable at the most
+MOST_HATS = 192  # of all together
+KNOT_EVENTS = 200_000  # of which quantiles are taken
+RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)  # in units of the variance of each feature
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,41 +35,59 @@ class Features:
     ----------
     directions, offsets : array (observables, random), array (random,)
         Of the random features.
+    knots : array (observables, hats + 1)
+        Quantiles of each standardised observable, between which its hat functions are linear.
     """
 
     directions: Array
     offsets: Array
+    knots: Array
 
     def __call__(self, c: Array, z: Array) -> Array:
         """The features (events, size) of summaries c (events, d) and inputs z (events, n)."""
         z = z.clip(-LARGEST, LARGEST)
+        last = self.knots.shape[1] - 1
+        steps = np.arange(last + 1.0)
+        # Where each observable is among its knots, 0 to the last: the tails end there.
+        place = np.stack([np.interp(z[:, j], k, steps) for j, k in enumerate(self.knots)], axis=1)
         parts = [c, z]
         if z.shape[1] <= MAX_PRODUCTS:
             first, second = np.triu_indices(z.shape[1])
             parts.append(z[:, first] * z[:, second])
-        parts.append(np.tanh(z @ self.directions + self.offsets))
+        scaled = PLACES * (2 * place / last - 1)
+        parts.append(np.tanh(scaled @ self.directions + self.offsets))
+        # All hats of an observable sum to 1: the first is left out.
+        hats = (1 - np.abs(place[:, :, None] - steps[1:])).clip(min=0)
+        parts.append(hats.reshape(len(z), -1))
         return np.hstack(parts)
 
+    def sizes(self, summary: int) -> tuple[int, int, int]:
+        """How many features there are with a network's summary of so many numbers: up to the
+        products, with the random ones, and with the hat functions."""
+        count = len(self.directions)
+        products = count * (count + 1) // 2 if count <= MAX_PRODUCTS else 0
+        first = summary + count + products
+        second = first + len(self.offsets)
+        return first, second, second + count * (self.knots.shape[1] - 1)
 
-def feature_size(features: Features, summary: int) -> int:
-    """The number of features of events with a network's summary of so many numbers."""
-    count = len(features.directions)
-    products = count * (count + 1) // 2 if count <= MAX_PRODUCTS else 0
-    return summary + count + products + len(features.offsets)
 
-
-def make_features(observables: int, seed: int) -> Features:
-    """Features with random directions from a seed."""
+def make_features(z: Array, seed: int) -> Features:
+    """Features with random directions from a seed, and knots at quantiles of z (events, n)."""
     random = np.random.default_rng(seed)
-    directions = random.normal(0, DIRECTION / np.sqrt(min(observables, 3)), (observables, RANDOM))
-    # Few observables at a time, where there are many: smooth functions of a few are what matters.
-    if observables > 3:
-        keep = random.random((observables, RANDOM)).argsort(axis=0) < 3
-        directions = np.where(keep, directions, 0.0)
-    return Features(directions, random.normal(0, 1, RANDOM))
+    observables = z.shape[1]
+    together = min(observables, TOGETHER)
+    directions = random.normal(0, DIRECTION / np.sqrt(together), (observables, RANDOM))
+    keep = random.random((observables, RANDOM)).argsort(axis=0) < together
+    hats = int(np.clip(MOST_HATS // observables, 1, HATS))
+    some = z[:: len(z) // KNOT_EVENTS + 1].clip(-LARGEST, LARGEST)
+    return Features(
+        np.where(keep, directions, 0.0),
+        random.normal(0, DIRECTION, RANDOM),
+        np.quantile(some, np.linspace(0, 1, hats + 1), axis=0).T,
+    )
 
 
-def discriminants(deltas: Array, covariance: Array) -> Array:
+def discriminants(deltas: Array, covariance: Array, sizes: Sequence[int]) -> Array:
     """Projections (folds, features, changes) of the features, one for each change.
 
     Parameters
@@ -70,27 +96,31 @@ def discriminants(deltas: Array, covariance: Array) -> Array:
         How the mean of the features changes, in the events of each fold.
     covariance : array (features, features)
         Of one event.
+    sizes : sequence of int
+        How many of the first features may be all that is used.
 
     Returns
     -------
     array
-        Of each fold, those that its own events gave, of unit variance. The ridge of each change is
-        the one whose projections tell the changes of the other folds best.
+        Of each fold, those that its own events gave, of unit variance. Number of features and ridge
+        of each change are those whose projections tell the changes of the other folds best.
     """
-    folds, changes, size = deltas.shape
+    folds, changes, _ = deltas.shape
     scale = np.sqrt(np.diag(covariance))
     used = scale > 1e-12
     scale = np.where(used, scale, 1.0)
     scaled = covariance / np.outer(scale, scale)
     d = np.where(used, deltas / scale, 0.0)
+    others = (d.sum(axis=0) - d) / max(folds - 1, 1) if folds > 1 else d
     found, gains = [], []
-    for ridge in RIDGES:
-        inverse = np.linalg.inv(scaled + ridge * np.eye(size))
-        p = np.einsum("fkm,mn->fkn", d, inverse)
-        norm = np.sqrt(np.einsum("fkm,mn,fkn->fk", p, scaled, p)).clip(min=1e-300)
+    for size, ridge in product(sizes, RIDGES):
+        own = scaled[:size, :size]
+        inverse = np.linalg.inv(own + ridge * np.eye(size))
+        p = np.zeros_like(d)
+        p[..., :size] = np.einsum("fkm,mn->fkn", d[..., :size], inverse)
+        norm = np.sqrt(np.einsum("fkm,mn,fkn->fk", p, scaled, p, optimize=True)).clip(min=1e-300)
         p = p / norm[..., None]
-        others = (d.sum(axis=0) - d) / max(folds - 1, 1)
-        gains.append(np.einsum("fkm,fkm->k", p, others if folds > 1 else d))
+        gains.append(np.einsum("fkm,fkm->k", p, others))
         found.append(p)
     best = np.array(gains).argmax(axis=0)
     chosen = np.stack([found[best[k]][:, k] for k in range(changes)], axis=2)

@@ -20,7 +20,7 @@ from gridless.templates.arrays import Array
 
 ENOUGH_WEIGHTED = 50  # events per component of the summary, to take its covariance from them
 LEAST_CURVATURE = 0.2  # of the information that may be left when that of the noise is taken out
-HALVINGS = 12  # of the correction at the most, until so much is left
+HALVINGS = 20  # of the correction at the most, until so much is left
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,23 +151,38 @@ class SummaryTerm:
         t, _ = self.known.split(own)
         self.traces = [process.traces(t, self.inverse) for process in self.known.processes]
         self.strength = 1.0
-        state = self.known.at(own)
-        whole = state.slopes @ self.inverse @ state.slopes.T
-        noise = self._correction(own)[2]
-        bare = np.diag([1 / (one.constraint or np.inf) ** 2 for one in self.known.nuisances])
-        count = len(self.known.grid.parameters)
-        whole[count:, count:] += bare
+        self._weaken(own)
+
+    def _weaken(self, own: Array) -> None:
+        """Take less of the correction where more would be taken out than there is: events never
+        know less of a nuisance parameter than nothing, and of all of them at least a fifth of what
+        they seem to know."""
+        known = self.known
+        slopes = known.at(own).slopes
+        count = len(known.grid.parameters)
+        errors = np.array([one.constraint or np.inf for one in known.nuisances])
+        whole = slopes @ self.inverse @ slopes.T
+        whole[count:, count:] += np.diag(1 / errors**2)
+        scale = 1 / np.sqrt(np.diag(whole).clip(min=1e-300))
+        full = scale[:, None] * whole * scale
         for _ in range(HALVINGS):
-            scale = 1 / np.sqrt(np.diag(whole).clip(min=1e-300))
-            left = scale[:, None] * (whole - self.strength * noise) * scale
-            full = scale[:, None] * whole * scale
-            if (np.diag(left) > LEAST_CURVATURE * np.diag(full)).all() and (
-                np.linalg.eigvalsh(left).min() > LEAST_CURVATURE * np.linalg.eigvalsh(full).min()
+            noise = self.strength * self._correction(own)[2]
+            left = scale[:, None] * (whole - noise) * scale
+            if (np.diag(left) <= LEAST_CURVATURE * np.diag(full)).any() or (
+                np.linalg.eigvalsh(left).min() <= LEAST_CURVATURE * np.linalg.eigvalsh(full).min()
             ):
-                break
-            self.strength *= 0.5
-        else:
-            self.strength = 0.0
+                self.strength *= 0.5
+                continue
+            variance = np.diag(np.linalg.inv(left)) * scale**2
+            loose = variance[count:] > errors**2
+            loose &= np.diag(noise)[count:] > 1e-3 / errors**2
+            if not loose.any():
+                return
+            self.traces = [
+                (nominal, np.where(loose[process.systematics], 0.5, 1.0) * varied)
+                for process, (nominal, varied) in zip(known.processes, self.traces, strict=True)
+            ]
+        self.strength = 0.0
 
     def chi2(self, p: Array) -> float:
         """(T - mu)' W (T - mu)."""

@@ -83,8 +83,8 @@ def measure_network(network: Network, whole: Whole, seed: int) -> Measurement:
     -------
     Measurement
     """
-    features = make_features(whole.templates.x.shape[1], seed)
-    reader = _Reader(network, features)
+    z = np.concatenate([z for _, _, z in event_features(network, whole.templates.x)])
+    reader = _Reader(network, make_features(z, seed))
     names = [one.name for one in whole.nuisances]
     projection = _learn(reader, whole, names)
     return _Builder(reader, projection, names).measurement(whole)
@@ -153,7 +153,8 @@ def _learn(reader: _Reader, whole: Whole, names: list[str]) -> Array:
             deltas[:, names.index(varied.name)] += fraction * change
     for share, mean in zip(shares, means[1:], strict=True):
         deltas[:, share.nuisance] = mean - means[0]
-    return discriminants(deltas, np.asarray(covariance))
+    sizes = reader.features.sizes(reader.summary_size(whole.templates.x))
+    return discriminants(deltas, np.asarray(covariance), sizes)
 
 
 def _nominal_features(reader: _Reader, sample: ProcessSamples) -> tuple[Array, Array]:

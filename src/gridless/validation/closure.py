@@ -18,14 +18,8 @@ from gridless.parallel import run
 from gridless.results import printing
 from gridless.results.by_name import ByName
 from gridless.templates.arrays import Array
-from gridless.validation.nuisances import nuisance_notes, nuisances_of, without_backgrounds
-from gridless.validation.samples import (
-    ChannelSample,
-    KnownSample,
-    Samples,
-    likelihood_of,
-    samples_of,
-)
+from gridless.validation import nuisances
+from gridless.validation.samples import AnySample, Samples, likelihood_of, samples_of
 
 Flags = NDArray[np.bool_]
 Intervals = tuple[tuple[float, float], ...]
@@ -46,6 +40,9 @@ class ParameterClosure:
     error : array (samples,)
         The total uncertainty on the side of the true value. Where a bound cuts the interval short
         on that side, it is that of the other side.
+    scatter : array (samples,)
+        How far the value should scatter about the truth: the error without the part of the
+        constraints, at whose centres the nuisance parameters of the samples are.
     simulation : array (samples,)
         The part that comes from the finite number of simulated events; NaN where it is not known.
     usable : array (samples,) of bool
@@ -57,17 +54,18 @@ class ParameterClosure:
     value: Array
     interval: Array
     error: Array
+    scatter: Array
     simulation: Array
     usable: Flags
 
     @property
     def pull(self) -> Array:
-        """(value - true) / error; NaN for a sample that does not count.
+        """(value - true) / scatter; NaN for a sample that does not count.
 
         The uncertainty from simulation is common to all samples: where it dominates, pulls are
         alike, and chi2/dof may be far below 1.
         """
-        pulls = (self.value - self.true) / self.error
+        pulls = (self.value - self.true) / self.scatter
         return read_only(np.where(self.usable, pulls, np.nan))
 
     @cached_property
@@ -173,9 +171,10 @@ class Closure(ByName[ParameterClosure]):
             cut = np.array([r.stat_cut for r in results])
             sides = np.where(cut & ~cut[:, ::-1], sides[:, ::-1], sides)
             error = read_only(np.where(value > true, sides[:, 0], sides[:, 1]))
-            parts = [np.nan if r.simulation is None else r.simulation for r in results]
+            scatter = read_only(error * nuisances.varying_shares(self.estimates, name))
+            parts = read_only([np.nan if r.simulation is None else r.simulation for r in results])
             found[name] = ParameterClosure(
-                name, true, value, self.intervals[:, p], error, read_only(parts), self.usable
+                name, true, value, self.intervals[:, p], error, scatter, parts, self.usable
             )
         return found
 
@@ -264,7 +263,7 @@ class Closure(ByName[ParameterClosure]):
             "level": self.level,
             "intervals": None if self.level is None else self.intervals.tolist(),
             "at_bound": self.at_bound.tolist(),
-        } | ({"nuisances": found} if (found := nuisances_of(self.estimates)) else {})
+        } | ({"nuisances": found} if (found := nuisances.nuisances_of(self.estimates)) else {})
 
     def __str__(self) -> str:
         tables = [str(self[name]) for name in self]
@@ -303,7 +302,7 @@ class Closure(ByName[ParameterClosure]):
             lines.append(
                 f"{inside.sum()} of {inside.size} intervals at {self.level:.0%} contain the truth"
             )
-        lines += nuisance_notes(self.estimates)
+        lines += nuisances.nuisance_notes(self.estimates)
         left_out = len(self.at_bound)
         if left_out:
             values = ", ".join(_label(truth) for truth in self.at_bound)
@@ -327,8 +326,10 @@ def closure(
 ) -> Closure:
     """Estimate theta of each sample and compare it with the truth.
 
-    The pull is (estimated - true) / total error. It scatters about 0 with width 1 if the model is
-    right and the samples were not used to train it.
+    The pull is (estimated - true) / error. It scatters about 0 with width 1 if the model is right
+    and the samples were not used to train it. With systematics that error leaves out the part of
+    the constraints, by which samples at their centres do not vary; one that was made with a
+    variation moves the estimate by its impact.
 
     Parameters
     ----------
@@ -370,7 +371,7 @@ def closure(
         check_level(level)
     known = samples_of(model, samples)
     if signal:
-        fix = without_backgrounds(model) | dict(fix or {})
+        fix = nuisances.without_backgrounds(model) | dict(fix or {})
     tasks = [(model, sample, constrain, fix, level) for sample in known]
     results = run(_estimate, tasks, executor, "closure")
     estimates = tuple(estimate for estimate, _ in results)
@@ -381,7 +382,7 @@ def closure(
 
 def _estimate(
     model: Model | Channels,
-    sample: KnownSample | ChannelSample,
+    sample: AnySample,
     constrain: Mapping[str, tuple[float, float]] | None,
     fix: Mapping[str, float] | None,
     level: float | None,

@@ -10,6 +10,7 @@ from gridless.likelihood.estimate import Estimate
 from gridless.measurement.estimate import MeasurementEstimate
 from gridless.model.combined import Channels
 from gridless.model.model import Model
+from gridless.templates.arrays import Array
 
 
 def nuisances_of(estimates: Sequence[Estimate]) -> list[dict[str, dict[str, Any]]]:
@@ -20,6 +21,19 @@ def nuisances_of(estimates: Sequence[Estimate]) -> list[dict[str, dict[str, Any]
         for estimate in estimates
         if isinstance(estimate, MeasurementEstimate)
     ]
+
+
+def varying_shares(estimates: Sequence[Estimate], parameter: str) -> Array:
+    """The share (samples,) of a parameter's error that varies between samples made at the centres
+    of all constraints: the root of 1 - sum of squared impacts / error^2; 1 without systematics."""
+    found = np.ones(len(estimates))
+    for number, estimate in enumerate(estimates):
+        if isinstance(estimate, MeasurementEstimate):
+            budget = estimate[parameter].budget
+            total = sum(part**2 for part in budget.values())
+            fixed = sum(budget.get(one.name, 0.0) ** 2 for one in estimate.nuisances)
+            found[number] = np.sqrt(1 - fixed / total) if total > fixed else 1.0
+    return found
 
 
 def nuisance_notes(estimates: Sequence[Estimate]) -> list[str]:

@@ -31,7 +31,10 @@ class ChannelSample(NamedTuple):
     parts: Mapping[str, KnownSample]
 
 
-def likelihood_of(model: Model | Channels, sample: KnownSample | ChannelSample) -> Likelihood:
+AnySample = KnownSample | ChannelSample
+
+
+def likelihood_of(model: Model | Channels, sample: AnySample) -> Likelihood:
     """The likelihood of a sample, of one model or of channels."""
     if isinstance(sample, KnownSample):
         assert isinstance(model, Model)
@@ -41,7 +44,7 @@ def likelihood_of(model: Model | Channels, sample: KnownSample | ChannelSample) 
     return model.summed(parts)
 
 
-def samples_of(model: Model | Channels, samples: Any) -> Sequence[KnownSample | ChannelSample]:
+def samples_of(model: Model | Channels, samples: Any) -> Sequence[AnySample]:
     """The samples of a model, or of all channels at once."""
     if isinstance(model, Channels):
         return channel_samples(model, samples)
