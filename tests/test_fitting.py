@@ -40,7 +40,7 @@ def test_same_seed_same_model(templates, objective):
         ({"ridge": -1.0}, "ridge"),
         ({"epochs": 0}, "epochs: 0"),
         ({"batch": 0}, "batch: 0"),
-        ({"hidden": (500, 500)}, "18,000 events to train on for a network of 25.,... parameters"),
+        ({"hidden": (500, 500)}, "15,000 events to train on for a network of 25.,... parameters"),
         ({"objective": gl.Penalty(at=[0, 2])}, r"outside the bounds of theta in \[0, 1\]"),
         ({"objective": {"penalty": {"density": "kde"}}}, "events, histogram"),
         ({"network": "transformer"}, "network: there is no 'transformer'; known are .*perceptron"),

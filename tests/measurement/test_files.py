@@ -171,7 +171,7 @@ def test_the_audit_has_systematics_and_backgrounds(folder):
 def test_measure_prints_the_total_and_a_budget(folder, model):
     text = run("measure", model, folder / "data.npz")
     first, *_ = text.splitlines()
-    assert re.match(r"theta = 0\.\d+ \+- 0\.\d+$", first), text
+    assert re.match(r"theta = 0\.\d+ (\+- 0\.\d+|\+0\.\d+ -0\.\d+)$", first), text
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines()[2:]}
     assert {"stat", "simulation", "shift", "tilt", "flat", "total"} <= set(rows)
     assert float(rows["total"][0]) == pytest.approx(float(first.split()[-1]), rel=0.05)

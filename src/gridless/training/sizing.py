@@ -15,7 +15,7 @@ from gridless.model.record import FitOptions, TriedSize
 from gridless.parallel import progress_bar
 from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
-from gridless.training.building import Size, make_network, sizes_to_try
+from gridless.training.building import Size, check_size, make_network, sizes_to_try
 from gridless.training.events import split_events
 from gridless.training.newton import MAX_NEWTON_PARAMETERS, NewtonRound, newton_steps
 from gridless.training.objectives import Objective
@@ -61,6 +61,10 @@ def choose_size(
     members = options.ensemble if options.calibrate else options.ensemble or 1
     if len(sizes) == 1 and members is not None:
         return replace(sizes[0], members=members), ()
+    if len(sizes) == 1:
+        generator = torch.Generator().manual_seed(options.seed)
+        network = make_network(templates, weights, options, objective, sizes[0], generator)
+        check_size(network, len(templates), FOLDS)  # before it is tried
     some, of_some = _some_events(templates, weights, options.seed)
     tried: list[TriedSize] = []
     best, best_gain = sizes[0], -np.inf
