@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -24,13 +24,14 @@ from gridless.systematics.inputs import (
     check_systematics,
 )
 from gridless.systematics.mixing import mixed
+from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 from gridless.templates.summary import files_of_all_ranks, summarise
 from gridless.templates.templates import Templates
 from gridless.training.building import check_size, make_network
 from gridless.training.calibration import calibrate_network
 from gridless.training.checkpoint import Checkpoint, checkpoint_path, fingerprint
-from gridless.training.events import Events, split_events
+from gridless.training.events import Events, Split, split_events
 from gridless.training.measuring import check_measurement, measure_network
 from gridless.training.objectives import Objective, find_objective
 from gridless.training.replicas import replicate
@@ -156,55 +157,68 @@ def fit(
     options = FitOptions.of(**{name: arguments[name] for name in FitOptions.model_fields})
     _check_templates(templates)
     systematics, backgrounds = check_systematics(systematics), check_backgrounds(backgrounds)
-    whole = check_measurement(templates, systematics, backgrounds, options.calibrate)
-    signal, templates = templates, mixed(templates, backgrounds)
+    varied = check_measurement(templates, systematics, backgrounds, options.calibrate)
     target = find_objective(options.objective)
-    where = distributed.find_device(options.device)
-    generator = torch.Generator().manual_seed(options.seed)
-    weights = target.weights(templates)
-    size, tried = choose_size(templates, weights, options, target)
-    net = make_network(templates, weights, options, target, size, generator)
-    share = _held_out_share(options, net.members)
-    check_size(net, len(templates), max(net.members, round(1 / share)))
+    mixture = mixed(templates, backgrounds)
+    trainer, split, weights, record, units = _train(mixture, options, target, checkpoint)
 
-    split = split_events(templates, weights, net, share, generator)
-    schedule = _schedule(split.training, options)
-    term = target.term(templates.grid, split.training, net.members)
-    keep = (
-        None
-        if checkpoint is None
-        else _checkpoint(checkpoint, split.training, templates.grid, options)
-    )
-    trainer = Trainer(
-        net, split.training, split.held_out, target, term, options.ridge, generator, keep
-    )
-    with distributed.own_threads(net):
-        history = train(trainer, schedule, where)
-
-    q = implied_prior(net, split.unseen, templates.grid)
-    shape = q.log_q.shape
-    # In units of log likelihood, over the held-out events: 0 means that nothing was learnt.
-    gain = float(-(trainer.mean_cost(split.held_out) * split.held_out.effective).sum())
-    copies = calibration = None
+    net, grid = trainer.network, mixture.grid
+    q = implied_prior(net, split.unseen, grid)
+    calibration = copies = None
     if options.calibrate:
-        unseen_only = net.members > 1 or fits_noise(gain / share, net.size)
-        calibration = calibrate_network(net, templates, split.fold if unseen_only else None)
+        # Means over events that the network has seen would count its fit to their noise.
+        noisy = net.members > 1 or fits_noise(units, net.size)
+        calibration = calibrate_network(net, mixture, split.fold if noisy else None)
     elif options.replicas != 0:
         unseen = split.held_out if net.members > 1 else None
-        copies = replicate(trainer, unseen, options.replicas or DEFAULT_REPLICAS, shape)
-    cells = make_cells(net, templates.x, templates.template, weights, templates.grid.unit)
-    simulated = keep_events(templates.x, templates.template, templates.event_weights, options.seed)
-    record = TrainingRecord(
-        tuple(history), gain, schedule.epochs, schedule.batch, share, sizes=tried
-    )
-    summary = summarise(signal, options.components, target)
-    measurement = measure_network(net, whole, options.seed) if whole else None
-    names = [one.name for one in whole.nuisances] if whole else []
-    binned = bin_samples(whole.samples, names, summary.edges, templates.grid) if whole else ()
+        copies = replicate(trainer, unseen, options.replicas or DEFAULT_REPLICAS, q.log_q.shape)
+    cells = make_cells(net, mixture.x, mixture.template, weights, grid.unit)
+    simulated = keep_events(mixture.x, mixture.template, mixture.event_weights, options.seed)
+    summary = summarise(templates, options.components, target)
+    files = files_of_all_ranks(mixture.files)
+    measurement = measure_network(net, varied, options.seed) if varied else None
+    names = [one.name for one in varied.nuisances] if varied else []
+    binned = bin_samples(varied.samples, names, summary.edges, grid) if varied else ()
     return Model(
-        net, templates.grid, templates.query, options, record, q, copies, cells, summary,
-        files_of_all_ranks(templates.files), calibration, simulated, measurement, binned,
+        net, grid, mixture.query, options, record, q, copies, cells, summary, files, calibration,
+        simulated, measurement, binned,
     )  # fmt: skip
+
+
+class _Trained(NamedTuple):
+    """What was trained, on which events with which weights, how that went, and how much all events
+    know, in units of log likelihood."""
+
+    trainer: Trainer
+    split: Split
+    weights: Array
+    record: TrainingRecord
+    units: float
+
+
+def _train(
+    templates: Templates, options: FitOptions, objective: Objective, checkpoint: str | Path | None
+) -> _Trained:
+    """Choose the size of the network, and train it on all events but those held out."""
+    device = distributed.find_device(options.device)
+    generator = torch.Generator().manual_seed(options.seed)
+    weights = objective.weights(templates)
+    size, tried = choose_size(templates, weights, options, objective)
+    net = make_network(templates, weights, options, objective, size, generator)
+    share = _held_out_share(options, net.members)
+    check_size(net, len(templates), max(net.members, round(1 / share)))
+    split = split_events(templates, weights, net, share, generator)
+    events, held_out = split.training, split.held_out
+    schedule = _schedule(events, options)
+    term = objective.term(templates.grid, events, net.members)
+    keep = _checkpoint(checkpoint, events, templates.grid, options)
+    trainer = Trainer(net, events, held_out, objective, term, options.ridge, generator, keep)
+    with distributed.own_threads(net):
+        history = tuple(train(trainer, schedule, device))
+    # In units of log likelihood, over the held-out events: 0 means that nothing was learnt.
+    gain = float(-(trainer.mean_cost(held_out) * held_out.effective).sum())
+    record = TrainingRecord(history, gain, schedule.epochs, schedule.batch, share, sizes=tried)
+    return _Trained(trainer, split, weights, record, gain / share)
 
 
 def _check_templates(templates: Any) -> None:
@@ -233,8 +247,12 @@ def _schedule(events: Events, options: FitOptions) -> Schedule:
     return Schedule(epochs if options.epochs is None else options.epochs, size, options.rate)
 
 
-def _checkpoint(path: str | Path, events: Events, grid: Grid, options: FitOptions) -> Checkpoint:
-    """The checkpoint of this very training, in a file of each rank's own."""
+def _checkpoint(
+    path: str | Path | None, events: Events, grid: Grid, options: FitOptions
+) -> Checkpoint | None:
+    """The checkpoint of this very training, in a file of each rank's own; None without a path."""
+    if path is None:
+        return None
     theta = [torch.as_tensor(values.copy()) for values in (grid.unit, grid.bounds)]
     arrays = [events.x, events.template, events.weights, *theta]
     return Checkpoint(checkpoint_path(path), fingerprint(arrays, options.to_dict()))
