@@ -184,7 +184,7 @@ def test_report_is_one_page(folder, tmp_path):
     samples = folder / "t_{mass}.root:events"
     where = "--where", "entry % 4 == 3"
     table = run("closure", folder / "m.safetensors", samples, *where).output.splitlines()
-    assert "1 of 10 samples not counted" in table[-1]
+    assert re.match("[12] of 10 samples not counted", table[-1])
     assert table[-1] in text
     assert table[-2] in text
 

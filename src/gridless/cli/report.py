@@ -1,5 +1,7 @@
 """`gridless report`: one page about a model and a measurement."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

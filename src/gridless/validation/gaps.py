@@ -5,8 +5,8 @@ estimate by the same amount however many events are observed, so that from some 
 it is larger than the statistical error. Then a template in between helps, and nothing else does.
 """
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,8 @@ PLACES = (0.25, 0.5, 0.75)  # of a gap at which it is looked at; the largest cou
 LEAST_INFORMATION = 1e-9  # of a direction, relative to the best known: no error is infinite
 
 
-class Gap(NamedTuple):
+@dataclass(frozen=True)
+class Gap:
     """What is open between two templates, for one parameter.
 
     Attributes
@@ -32,6 +33,12 @@ class Gap(NamedTuple):
     left_open, simulation, stat : float
         Uncertainties of an estimate there: what the templates leave open, that of their
         statistics, and the statistical one of the observed events.
+
+    Examples
+    --------
+    >>> gap = Gap("mtop", ("170", "175"), left_open=0.3, simulation=0.1, stat=0.2)
+    >>> gap.wide, round(gap.ratio, 2)
+    (True, 1.5)
     """
 
     parameter: str
@@ -93,7 +100,7 @@ class Gaps:
 
     def to_dict(self) -> dict[str, Any]:
         """The gaps in what JSON can hold."""
-        rows = [gap._asdict() | {"ratio": gap.ratio, "wide": gap.wide} for gap in self.gaps]
+        rows = [asdict(gap) | {"ratio": gap.ratio, "wide": gap.wide} for gap in self.gaps]
         return {"events": self.events, "gaps": rows, "advice": self.advice}
 
     def __str__(self) -> str:

@@ -37,7 +37,7 @@ class Reliability:
 
     Examples
     --------
-    >>> Reliability(*np.array([[0.1], [0.12], [0.01]]), 4.0, 1).largest.round(2).item()
+    >>> round(Reliability(*np.array([[0.1], [0.12], [0.01]]), 4.0, 1).largest, 2)
     0.02
     """
 
