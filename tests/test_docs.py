@@ -172,3 +172,8 @@ def test_analysis_files_are_valid(page, tmp_path):
 def test_readme_links_exist():
     for target in re.findall(r"\]\((?!https?:)([^)]+)\)", (ROOT / "README.md").read_text()):
         assert (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_no_page_has_marks_of_a_merge(page):
+    assert not re.findall(r"^(?:<{7} .*|={7}|>{7} .*)$", page.read_text(), re.MULTILINE)
