@@ -80,9 +80,7 @@ class MeanCurve:
         return np.asarray(slopes(t, self.powers) @ self.coefficients)
 
 
-def fit_mean_curve(
-    moments: Moments, certain: bool = False, plateaus: tuple[int, ...] = PLATEAUS
-) -> MeanCurve:
+def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     """The curve through the means of the templates.
 
     Parameters
@@ -93,15 +91,13 @@ def fit_mean_curve(
         For long summaries and few templates. Turn to components of curvature only where it is
         beyond the noise: the component with the most curvature is otherwise that of the most
         noise. And take a curvature far beyond the change of the means as unlikely beforehand.
-    plateaus : tuple of int
-        Degrees from which the prior may fall off.
 
     Returns
     -------
     MeanCurve
     """
     count, parameters = moments.t.shape
-    powers = powers_up_to(min(MAX_DEGREE[parameters], count + 2), parameters)
+    powers = curve_powers(count, parameters)
     matrix = terms(moments.t, powers)
     rotation = _rotation(matrix, powers, moments, certain)
     means = moments.mean @ rotation
@@ -109,12 +105,35 @@ def fit_mean_curve(
     scale = MODERATE * float(means.std(axis=0).max()) if certain else np.inf
     widths = np.stack(
         [
-            _prior_widths(matrix, powers, means[:, i], covariance[:, i, i], scale, plateaus)
+            _prior_widths(matrix, powers, means[:, i], covariance[:, i, i], scale)
             for i in range(means.shape[1])
         ],
         axis=1,
     )
     return _posterior(matrix, powers, widths, moments, rotation)
+
+
+def curve_powers(templates: int, parameters: int) -> Powers:
+    """The terms of the curve through so many templates."""
+    return powers_up_to(min(MAX_DEGREE[parameters], templates + 2), parameters)
+
+
+def prior_table(powers: Powers, span: float, rates: tuple[float, ...] = RATES) -> Array:
+    """The priors that are averaged over: widths (priors, terms) of the coefficients of a component
+    that changes by `span` over the templates; 0 stands for constant and linear terms, which are
+    free."""
+    degree = powers.sum(axis=1)
+    rows = [
+        np.where(degree <= 1, 0.0, width * span * rate ** np.maximum(degree - float(plateau), 0.0))
+        for width, rate, plateau in product(WIDTHS, rates, PLATEAUS)
+    ]
+    return np.array(rows)
+
+
+def log_prior(table: Array, scale: float) -> Array:
+    """How unlikely beforehand each of the priors (priors, terms) is: more so, the more its widths
+    are beyond `scale`. Few templates leave any curvature open."""
+    return np.asarray(-2 * np.log1p((table.max(axis=1) / scale) ** 2))
 
 
 def _posterior(
@@ -183,31 +202,20 @@ def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) ->
 
 
 def _prior_widths(
-    matrix: Array,
-    powers: Powers,
-    means: Array,
-    variances: Array,
-    scale: float,
-    plateaus: tuple[int, ...],
+    matrix: Array, powers: Powers, means: Array, variances: Array, scale: float
 ) -> Array:
     """The widths (terms,) of the prior of one component's coefficients: the root of the mean square
     of those in the table, each with the likelihood of the templates' means as its weight. Infinite
     for constant and linear terms."""
-    degree = powers.sum(axis=1)
-    free = degree <= 1
-    squares, scores = [], []
-    span = float(np.ptp(means))
-    for width, rate, plateau in product(WIDTHS, RATES, plateaus):
-        falling = rate ** np.maximum(degree - float(plateau), 0.0)
-        widths = np.where(free, 0.0, width * span * falling)
+    free = powers.sum(axis=1) <= 1
+    table = prior_table(powers, float(np.ptp(means)))
+    scores = log_prior(table, scale)
+    for i, widths in enumerate(table):
         rows = matrix * widths
         covariance = rows @ rows.T + np.diag(variances)
-        # Few templates leave any curvature open: much more than `scale` is unlikely beforehand.
-        before = -2 * np.log1p((width * span / scale) ** 2)
-        scores.append(_restricted_likelihood(matrix[:, free], means, covariance) + before)
-        squares.append(widths**2)
-    weight = np.exp(np.array(scores) - max(scores))
-    return np.where(free, np.inf, np.sqrt(weight @ np.array(squares) / weight.sum()))
+        scores[i] += _restricted_likelihood(matrix[:, free], means, covariance)
+    weight = np.exp(scores - scores.max())
+    return np.where(free, np.inf, np.sqrt(weight @ table**2 / weight.sum()))
 
 
 def _restricted_likelihood(free: Array, means: Array, covariance: Array) -> float:
