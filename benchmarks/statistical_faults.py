@@ -1,8 +1,8 @@
 """Which check sees which fault of data or templates: the table in docs/faults.md.
 
-`python -m benchmarks.statistical_faults [--models n] [--first seed]` trains good models and models of faulty
-templates on the two-observable example, estimates good and faulty data with them, and counts
-warnings by name. `--only data` or `--only templates` keeps what is stored of the other kind;
+`python -m benchmarks.statistical_faults [--models n] [--first seed]` trains good models and models
+of faulty templates on the two-observable example, estimates good and faulty data with them, and
+counts warnings by name. `--only data` or `--only templates` keeps what is stored of the other kind;
 `--page` only writes the table of the stored results into the page.
 """
 

@@ -148,7 +148,7 @@ def _foretold(t: Array, means: Array, of_means: Array, score: Array, masked: boo
     """The p-value of each template, given the others.
 
     Several directions of the summary are looked at, each a number per template: the scores at the
-    template, along which a wrong mean moves theta, and the axes of the means' curvature. Scores
+    template, along which a wrong mean moves theta, and the components of the summary. Scores
     have half of the chance of a false alarm, all other tests the other half.
 
     Parameters
@@ -165,8 +165,7 @@ def _foretold(t: Array, means: Array, of_means: Array, score: Array, masked: boo
     powers = curve_powers(count, parameters)
     matrix = terms(t, powers)
     free = powers.sum(axis=1) <= 1
-    straight = matrix[:, free] @ np.linalg.lstsq(matrix[:, free], means, rcond=None)[0]
-    axes = np.linalg.svd(means - straight, full_matrices=True)[2]
+    axes = np.eye(means.shape[1])  # not chosen by the means: one that is off would choose its own
 
     def along(direction: Array) -> tuple[Array, Array]:
         y = means @ direction
@@ -184,9 +183,8 @@ def _foretold(t: Array, means: Array, of_means: Array, score: Array, masked: boo
     of_axes = np.swapaxes([along(axis) for axis in axes], 0, 1)
     rest = np.concatenate([of_scores[1], *of_axes])
     tests = parameters + 2 * len(axes) if masked else len(axes)
-    return np.minimum(
-        1.0, 2 * np.minimum(parameters * of_scores[0].min(axis=0), tests * rest.min(axis=0))
-    )
+    least = np.minimum(parameters * of_scores[0].min(axis=0), tests * rest.min(axis=0))
+    return np.asarray(np.minimum(1.0, 2 * least))
 
 
 def _left_out(
