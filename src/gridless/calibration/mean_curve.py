@@ -10,11 +10,13 @@ templates, and what they leave open between them.
 
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc
 
 from gridless.calibration.moments import Moments
+from gridless.calibration.ridge import ridge
 from gridless.curves.polynomials import Powers, powers_up_to, slopes, terms
 from gridless.templates.arrays import Array
 
@@ -107,62 +109,49 @@ def fit_mean_curve(
     means = moments.mean @ rotation
     covariance = rotation.T @ moments.mean_covariance @ rotation
     scale = MODERATE * float(means.std(axis=0).max()) if certain else np.inf
-    widths = np.stack(
-        [
-            _prior_widths(matrix, powers, means[:, i], covariance[:, i, i], scale, plateaus)
-            for i in range(means.shape[1])
-        ],
-        axis=1,
-    )
-    return _posterior(matrix, powers, widths, moments, rotation)
+    averages = [
+        _average(matrix, powers, means[:, i], covariance[:, i, i], scale, plateaus)
+        for i in range(means.shape[1])
+    ]
+    return _assembled(matrix, powers, averages, moments, rotation)
 
 
-def _posterior(
-    matrix: Array, powers: Powers, widths: Array, moments: Moments, rotation: Array
+class _Average(NamedTuple):
+    """One component: how much its coefficients move with the means (terms, templates), and the
+    root (terms, terms) of the covariance that is left open."""
+
+    response: Array
+    open: Array
+
+
+def _assembled(
+    matrix: Array, powers: Powers, averages: list[_Average], moments: Moments, rotation: Array
 ) -> MeanCurve:
-    """The posterior of the coefficients, given the widths (terms, d) of their prior."""
+    """The curve of all components, in those of the moments, and what it leaves."""
     count, size = moments.mean.shape
-    covariance = rotation.T @ moments.mean_covariance @ rotation
-    inverse = np.asarray(np.linalg.inv(covariance))
-    means = moments.mean @ rotation
-    # A width of 0 is a term that is left out; np.inf one that is free.
-    kept = (widths > 0).ravel()
-    rows = np.einsum("ka,ij->kiaj", matrix, np.eye(size)).reshape(count * size, -1)[:, kept]
-    weights = _block_diagonal(inverse)
-    prior = 1 / widths.ravel()[kept] ** 2
-    posterior = np.linalg.inv(rows.T @ weights @ rows + np.diag(prior))
-    response = posterior @ rows.T @ weights
-    left_open = posterior * np.sqrt(prior)  # its product with its transpose is the prior's part
-    c = response @ means.ravel()
-    residual = means.ravel() - rows @ c
-    chi2 = float(residual @ weights @ residual)
-    shadow = rows @ response
-    dof = count * size - float(np.trace(shadow))
-    rest = np.eye(count * size) - shadow
-    of_residual = (
-        rest @ _block_diagonal(covariance) @ rest.T + (rows @ left_open) @ (rows @ left_open).T
-    )
-    blocks = of_residual.reshape(count, size, count, size)[np.arange(count), :, np.arange(count)]
-    every = np.zeros((len(powers) * size, count * size))
-    every[kept] = response
-    opened = np.zeros((len(powers) * size, len(powers) * size))
-    opened[np.ix_(kept, kept)] = left_open
-    whole = np.zeros(len(powers) * size)
-    whole[kept] = c
+    each = np.arange(size)
+    response = np.zeros((len(powers), size, count, size))
+    response[:, each, :, each] = [one.response for one in averages]
+    opened = np.zeros((len(powers), size, size, len(powers)))
+    opened[:, each, each] = np.swapaxes([one.open for one in averages], 0, 1)
     back = rotation.T  # from the rotated components to those of the moments
+    response = np.einsum("maki,aj,il->mjkl", response, back, back, optimize=True)
+    left_open = np.einsum("max,aj->mjx", opened.reshape(len(powers), size, -1), back)
+    coefficients = np.tensordot(response, moments.mean, 2)
+    residual = moments.mean - matrix @ coefficients
+    covariance = _block_diagonal(moments.mean_covariance)
+    shadow = np.tensordot(matrix, response, 1).reshape(count * size, count * size)
+    rest = np.eye(count * size) - shadow
+    not_seen = np.tensordot(matrix, left_open, 1).reshape(count * size, -1)
+    of_residual = rest @ covariance @ rest.T + not_seen @ not_seen.T
+    inverse = np.asarray(np.linalg.inv(moments.mean_covariance))
+    chi2 = float(np.einsum("ki,kij,kj", residual, inverse, residual))
+    blocks = of_residual.reshape(count, size, count, size)[np.arange(count), :, np.arange(count)]
     return MeanCurve(
-        powers,
-        whole.reshape(-1, size) @ back,
-        np.einsum(
-            "maki,aj,il->mjkl", every.reshape(-1, size, count, size), back, back, optimize=True
-        ),
-        np.einsum("max,aj->mjx", opened.reshape(len(powers), size, -1), back),
-        residual.reshape(count, size) @ back,
-        rotation @ blocks @ back,
-        chi2,
-        dof,
-        _chi2_of_constant(means, inverse) - chi2,
-    )
+        powers, coefficients, response, left_open, residual, blocks, chi2,
+        float(np.einsum("kij,kji", inverse, blocks)),
+        _chi2_of_constant(moments.mean, inverse) - chi2,
+    )  # fmt: skip
 
 
 def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) -> Array:
@@ -182,42 +171,39 @@ def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) ->
     return np.asarray(np.linalg.qr(np.vstack([kept, np.eye(size)]).T)[0])
 
 
-def _prior_widths(
+def _average(
     matrix: Array,
     powers: Powers,
     means: Array,
     variances: Array,
     scale: float,
     plateaus: tuple[int, ...],
-) -> Array:
-    """The widths (terms,) of the prior of one component's coefficients: the root of the mean square
-    of those in the table, each with the likelihood of the templates' means as its weight. Infinite
-    for constant and linear terms."""
+) -> _Average:
+    """The posterior of one component's coefficients, averaged over the priors of the table.
+
+    Each prior h gives coefficients R_h m with covariance R_h V R_h' + U_h, from the means m with
+    variances V and from what is open. Weighted by how likely each makes the means, the response is
+    that of the mean, R, and what is left open the mean of all about it less R V R'.
+    """
     degree = powers.sum(axis=1)
     free = degree <= 1
-    squares, scores = [], []
     span = float(np.ptp(means))
-    for width, rate, plateau in product(WIDTHS, RATES, plateaus):
-        falling = rate ** np.maximum(degree - float(plateau), 0.0)
-        widths = np.where(free, 0.0, width * span * falling)
-        rows = matrix * widths
-        covariance = rows @ rows.T + np.diag(variances)
-        # Few templates leave any curvature open: much more than `scale` is unlikely beforehand.
-        before = -2 * np.log1p((width * span / scale) ** 2)
-        scores.append(_restricted_likelihood(matrix[:, free], means, covariance) + before)
-        squares.append(widths**2)
-    weight = np.exp(np.array(scores) - max(scores))
-    return np.where(free, np.inf, np.sqrt(weight @ np.array(squares) / weight.sum()))
-
-
-def _restricted_likelihood(free: Array, means: Array, covariance: Array) -> float:
-    """The log likelihood of means with free linear terms integrated over, up to a constant."""
-    root = np.linalg.cholesky(covariance)
-    x, y = np.linalg.solve(root, free), np.linalg.solve(root, means)
-    q, r = np.linalg.qr(x)
-    rest = y - q @ (q.T @ y)
-    log_det = np.log(np.diag(root)).sum() + np.log(np.abs(np.diag(r)) + 1e-300).sum()
-    return float(-0.5 * rest @ rest - log_det)
+    table = np.array(list(product(WIDTHS, RATES, plateaus)))
+    width, rate, plateau = (column[:, None] for column in table.T)
+    widths = np.where(free, 1.0, width * span * rate ** np.maximum(degree - plateau, 0.0))
+    rows = matrix * widths[:, None]
+    fits = ridge(rows, means, variances, free)
+    # Few templates leave any curvature open: much more than `scale` is unlikely beforehand.
+    score = fits.log_evidence - 2 * np.log1p((width[:, 0] * span / scale) ** 2)
+    weight = np.exp(score - score.max())
+    weight /= weight.sum()
+    covariances = widths[:, :, None] * np.linalg.inv(fits.curvature) * widths[:, None]
+    covariance = np.tensordot(weight, covariances, 1)
+    response = covariance @ matrix.T / variances
+    off = widths * fits.coefficients - response @ means
+    whole = covariance + (off * weight[:, None]).T @ off
+    values, vectors = np.linalg.eigh(whole - (response * variances) @ response.T)
+    return _Average(response, vectors * np.sqrt(values.clip(min=0)))
 
 
 def _chi2_of_constant(means: Array, inverse: Array) -> float:
