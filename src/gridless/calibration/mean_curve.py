@@ -2,10 +2,10 @@
 
 mu(theta) = sum_m beta_m phi_m(theta) with polynomials phi_m, more of them than there are templates.
 Constant and linear terms are free. Those of degree m have a normal prior of width s up to a degree
-m_0, and of s r^(m - m_0) beyond: smooth functions have coefficients that fall off. s, r and m_0 of
-each component are averaged over a table, weighted by how likely they make the means of the
-templates (empirical Bayes). The uncertainty of mu then has two parts: the statistics of the
-templates, and what they leave open between them.
+m_0, and of s r^(m - m_0) beyond: smooth functions have coefficients that fall off. The curves with
+all s, r and m_0 of a table are averaged, weighted by how likely each makes the means of the
+templates. The uncertainty of mu then has two parts: the statistics of the templates, and what they
+leave open between them.
 """
 
 from dataclasses import dataclass
@@ -109,49 +109,73 @@ def fit_mean_curve(
     means = moments.mean @ rotation
     covariance = rotation.T @ moments.mean_covariance @ rotation
     scale = MODERATE * float(means.std(axis=0).max()) if certain else np.inf
-    averages = [
-        _average(matrix, powers, means[:, i], covariance[:, i, i], scale, plateaus)
+    priors = [
+        _average_prior(matrix, powers, means[:, i], covariance[:, i, i], scale, plateaus)
         for i in range(means.shape[1])
     ]
-    return _assembled(matrix, powers, averages, moments, rotation)
+    return _posterior(matrix, powers, priors, moments, rotation)
 
 
-class _Average(NamedTuple):
-    """One component: how much its coefficients move with the means (terms, templates), and the
-    root (terms, terms) of the covariance that is left open."""
+class _Prior(NamedTuple):
+    """The prior of one component's coefficients, in units of `widths` (terms,): the inverse
+    `precision` (terms, terms) of its covariance, and how much the coefficients `scatter` (terms,
+    terms) with the priors of the table."""
 
-    response: Array
-    open: Array
+    widths: Array
+    precision: Array
+    scatter: Array
 
 
-def _assembled(
-    matrix: Array, powers: Powers, averages: list[_Average], moments: Moments, rotation: Array
+def _posterior(
+    matrix: Array, powers: Powers, priors: list[_Prior], moments: Moments, rotation: Array
 ) -> MeanCurve:
-    """The curve of all components, in those of the moments, and what it leaves."""
+    """The posterior of the coefficients of all components together."""
     count, size = moments.mean.shape
-    each = np.arange(size)
-    response = np.zeros((len(powers), size, count, size))
-    response[:, each, :, each] = [one.response for one in averages]
-    opened = np.zeros((len(powers), size, size, len(powers)))
-    opened[:, each, each] = np.swapaxes([one.open for one in averages], 0, 1)
-    back = rotation.T  # from the rotated components to those of the moments
-    response = np.einsum("maki,aj,il->mjkl", response, back, back, optimize=True)
-    left_open = np.einsum("max,aj->mjx", opened.reshape(len(powers), size, -1), back)
-    coefficients = np.tensordot(response, moments.mean, 2)
-    residual = moments.mean - matrix @ coefficients
-    covariance = _block_diagonal(moments.mean_covariance)
-    shadow = np.tensordot(matrix, response, 1).reshape(count * size, count * size)
+    terms_count = len(powers)
+    covariance = rotation.T @ moments.mean_covariance @ rotation
+    inverse = np.asarray(np.linalg.inv(covariance))
+    means = moments.mean @ rotation
+    widths = np.stack([one.widths for one in priors], axis=1).ravel()
+    rows = np.einsum("ka,ij->kiaj", matrix, np.eye(size)).reshape(count * size, -1) * widths
+    weights = _block_diagonal(inverse)
+    precision, scatter = (
+        _across([getattr(one, name) for one in priors]) for name in ("precision", "scatter")
+    )
+    posterior = np.linalg.inv(rows.T @ weights @ rows + precision)
+    response = posterior @ rows.T @ weights
+    values, vectors = np.linalg.eigh(posterior @ precision @ posterior + scatter)
+    left_open = vectors * np.sqrt(values.clip(min=0))
+    c = response @ means.ravel()
+    residual = means.ravel() - rows @ c
+    chi2 = float(residual @ weights @ residual)
+    shadow = rows @ response
     rest = np.eye(count * size) - shadow
-    not_seen = np.tensordot(matrix, left_open, 1).reshape(count * size, -1)
-    of_residual = rest @ covariance @ rest.T + not_seen @ not_seen.T
-    inverse = np.asarray(np.linalg.inv(moments.mean_covariance))
-    chi2 = float(np.einsum("ki,kij,kj", residual, inverse, residual))
+    not_seen = rows @ left_open
+    of_residual = rest @ _block_diagonal(covariance) @ rest.T + not_seen @ not_seen.T
     blocks = of_residual.reshape(count, size, count, size)[np.arange(count), :, np.arange(count)]
+    response, left_open = (widths[:, None] * one for one in (response, left_open))
+    back = rotation.T  # from the rotated components to those of the moments
     return MeanCurve(
-        powers, coefficients, response, left_open, residual, blocks, chi2,
-        float(np.einsum("kij,kji", inverse, blocks)),
-        _chi2_of_constant(moments.mean, inverse) - chi2,
-    )  # fmt: skip
+        powers,
+        (widths * c).reshape(-1, size) @ back,
+        np.einsum(
+            "maki,aj,il->mjkl", response.reshape(-1, size, count, size), back, back, optimize=True
+        ),
+        np.einsum("max,aj->mjx", left_open.reshape(terms_count, size, -1), back),
+        residual.reshape(count, size) @ back,
+        rotation @ blocks @ back,
+        chi2,
+        count * size - float(np.trace(shadow)),
+        _chi2_of_constant(means, inverse) - chi2,
+    )
+
+
+def _across(matrices: list[Array]) -> Array:
+    """Matrices (terms, terms) of each component as one of all (terms * d, terms * d)."""
+    count, size = len(matrices[0]), len(matrices)
+    result = np.zeros((count, size, count, size))
+    result[:, np.arange(size), :, np.arange(size)] = matrices
+    return result.reshape(count * size, count * size)
 
 
 def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) -> Array:
@@ -171,19 +195,19 @@ def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) ->
     return np.asarray(np.linalg.qr(np.vstack([kept, np.eye(size)]).T)[0])
 
 
-def _average(
+def _average_prior(
     matrix: Array,
     powers: Powers,
     means: Array,
     variances: Array,
     scale: float,
     plateaus: tuple[int, ...],
-) -> _Average:
-    """The posterior of one component's coefficients, averaged over the priors of the table.
+) -> _Prior:
+    """The priors of the table, averaged for one component by how likely each makes its means.
 
-    Each prior h gives coefficients R_h m with covariance R_h V R_h' + U_h, from the means m with
-    variances V and from what is open. Weighted by how likely each makes the means, the response is
-    that of the mean, R, and what is left open the mean of all about it less R V R'.
+    Prior h has the posterior covariance C_h. The normal prior whose posterior has the average C of
+    these is that with the precision C^-1 - X' V^-1 X, X being the terms at the templates and V the
+    variances of the means: its most likely coefficients are the average of those of all priors.
     """
     degree = powers.sum(axis=1)
     free = degree <= 1
@@ -191,19 +215,20 @@ def _average(
     table = np.array(list(product(WIDTHS, RATES, plateaus)))
     width, rate, plateau = (column[:, None] for column in table.T)
     widths = np.where(free, 1.0, width * span * rate ** np.maximum(degree - plateau, 0.0))
-    rows = matrix * widths[:, None]
-    fits = ridge(rows, means, variances, free)
+    fits = ridge(matrix * widths[:, None], means, variances, free)
     # Few templates leave any curvature open: much more than `scale` is unlikely beforehand.
     score = fits.log_evidence - 2 * np.log1p((width[:, 0] * span / scale) ** 2)
     weight = np.exp(score - score.max())
     weight /= weight.sum()
-    covariances = widths[:, :, None] * np.linalg.inv(fits.curvature) * widths[:, None]
-    covariance = np.tensordot(weight, covariances, 1)
-    response = covariance @ matrix.T / variances
-    off = widths * fits.coefficients - response @ means
-    whole = covariance + (off * weight[:, None]).T @ off
-    values, vectors = np.linalg.eigh(whole - (response * variances) @ response.T)
-    return _Average(response, vectors * np.sqrt(values.clip(min=0)))
+    typical = np.sqrt(weight @ widths**2).clip(min=1e-300)
+    ratio = widths / typical
+    covariances = ratio[:, :, None] * np.linalg.inv(fits.curvature) * ratio[:, None]
+    average = np.tensordot(weight, covariances, 1)
+    rows = matrix * typical
+    precision = np.linalg.inv(average) - (rows.T / variances) @ rows
+    off = ratio * fits.coefficients
+    off = off - weight @ off
+    return _Prior(typical, precision, (off * weight[:, None]).T @ off)
 
 
 def _chi2_of_constant(means: Array, inverse: Array) -> float:

@@ -27,9 +27,7 @@ class Ridge(NamedTuple):
     log_evidence: Array
 
 
-def ridge(
-    rows: Array, y: Array, variance: Array, free: NDArray[np.bool_] | None = None
-) -> Ridge:
+def ridge(rows: Array, y: Array, variance: Array, free: NDArray[np.bool_] | None = None) -> Ridge:
     """The posteriors of the coefficients beta of y = rows @ beta + noise.
 
     Parameters
