@@ -16,7 +16,7 @@ from gridless.model.cells import make_cells
 from gridless.model.model import Model
 from gridless.model.prior import implied_prior
 from gridless.model.record import FitOptions, TrainingRecord
-from gridless.model.virtual import keep_events
+from gridless.model.reweighting import keep_events
 from gridless.systematics.bins import bin_samples
 from gridless.systematics.inputs import (
     Background,
