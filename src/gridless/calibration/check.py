@@ -173,7 +173,7 @@ def _foretold(t: Array, means: Array, of_means: Array, score: Array, masked: boo
         rows = matrix * table[:, None]
         noise = np.einsum("i,kij,j->k", direction, of_means, direction)
         covariance = rows @ np.swapaxes(rows, 1, 2) + np.diag(noise)
-        before = log_prior(table, MODERATE * float(y.std()))
+        before = log_prior(table, MODERATE * float(y.std()) or 1.0)
         return _left_out(matrix[:, free], y, covariance, before, masked)
 
     of_scores = np.ones((2, parameters, count))
