@@ -122,7 +122,8 @@ def template_p_values(calibration: Calibration) -> Array:
     count = len(means)
 
     def foretold(kept: NDArray[np.bool_], masked: bool) -> Array:
-        return _foretold(t[kept], means[kept], of_means[kept], score[kept], masked)
+        found = _foretold(t[kept], means[kept], of_means[kept], score[kept], masked)
+        return np.nan_to_num(found, nan=0.0)  # of means that no simulation can have
 
     p_values, kept = np.ones(count), np.ones(count, bool)
     least = t.shape[1] + 1 + LEAST_OTHERS
@@ -140,8 +141,8 @@ def template_p_values(calibration: Calibration) -> Array:
             again = foretold(with_k, masked=False)[with_k[:k].sum()]
             p_values[k] = max(p_values[k], again)
     except np.linalg.LinAlgError:
-        return np.zeros(count)  # means and covariances that no simulation can have
-    return np.where(np.isfinite(p_values), p_values, 0.0)
+        return np.zeros(count)  # covariances that no simulation can have
+    return p_values
 
 
 def _foretold(t: Array, means: Array, of_means: Array, score: Array, masked: bool) -> Array:
