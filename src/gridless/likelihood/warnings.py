@@ -1,8 +1,8 @@
 """Reasons to doubt an estimate: one table, and the rule of each.
 
-A new warning is a row in `WARNINGS`, a function below it, and a call of that function: in `_warnings` of
-`likelihood/estimating.py` and `measurement/estimating.py`, or in `Model.warnings`. docs/warnings.md has
-the same table.
+A new warning is a row in `WARNINGS`, a function below it, and a call of that function: in
+`_warnings` of `likelihood/estimating.py` and of `measurement/estimating.py`, or in
+`Model.warnings`. docs/warnings.md has the same table.
 """
 
 from collections.abc import Sequence
