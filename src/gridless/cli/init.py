@@ -1,5 +1,6 @@
 """`gridless init`: an analysis.yaml to begin from."""
 
+import os
 from pathlib import Path
 
 import click
@@ -19,7 +20,7 @@ def init(output: Path, force: bool, machine: bool) -> None:
 
     Example: gridless init analysis.yaml
     """
-    if output.exists() and not force:
+    if os.path.exists(output) and not force:
         raise InputError(f"{output}: already exists; give another name, or --force")
     write_whole(output, TEMPLATE.encode())
     if machine:
