@@ -39,11 +39,14 @@ class Shares(NamedTuple):
         Those of each share.
     covariance : array (cells, terms, terms)
         Theirs.
+    response : array (cells, terms, templates)
+        What they change by with the share of a template.
     """
 
     powers: Powers
     coefficients: Array
     covariance: Array
+    response: Array
 
     def __call__(self, t: Array) -> Array:
         """The shares (cells, points) at points t (points, parameters)."""
@@ -111,8 +114,11 @@ def smooth_shares(seen: Array, events: Array, unit: Array) -> Shares:
     scale = mean * width
     coefficients = scale * fit.beta
     coefficients[:, 0] += mean[:, 0]
-    covariance = np.linalg.inv(fit.curvature) * scale[:, :, None] * scale[:, None]
-    return Shares(powers, coefficients, covariance)
+    inverse = np.linalg.inv(fit.curvature)
+    covariance = inverse * scale[:, :, None] * scale[:, None]
+    rows = (matrix * width[:, None]) / variance[:, :, None]
+    response = width[:, :, None] * (inverse @ np.swapaxes(rows, 1, 2))
+    return Shares(powers, coefficients, covariance, response)
 
 
 def _fit(rows: Array, y: Array, variance: Array) -> _Fit:
