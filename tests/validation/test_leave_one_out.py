@@ -7,7 +7,7 @@ from click.testing import CliRunner
 import gridless as gl
 from gridless.cli.main import main
 from gridless.examples import OneObservable, OnlyWidth
-from gridless.training.calibration import template_moments
+from gridless.training.template_means import template_moments
 
 EXAMPLE = OnlyWidth()
 

@@ -112,7 +112,7 @@ class Model(Simulating):
 
     @cached_property
     def log_q(self) -> Array:
-        """What is subtracted from log p(theta | x) of each event, as Chebyshev coefficients: log q,
+        """What is subtracted from log p(theta | x) of each event: Chebyshev coefficients of log q,
         or 0 for prior="flat"."""
         return self._divided(self.implied_prior.log_q)
 

@@ -124,7 +124,7 @@ def summarise(templates: Templates, components: int = 1, objective: Any = "templ
 
 
 def files_of_all_ranks(files: tuple[FileRecord, ...]) -> tuple[FileRecord, ...]:
-    """The same files with the events of all ranks, of which each has read its own share."""
+    """The same files, with their numbers of events summed over the ranks that read them."""
     events = total(np.array([record.events for record in files], float))
     return tuple(replace(record, events=int(n)) for record, n in zip(files, events, strict=True))
 
