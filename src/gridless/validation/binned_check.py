@@ -190,9 +190,7 @@ def _fit(
         terms(best[None], calibration.mean.powers)[0], calibration.mean.response, 1
     )
     rows = terms(best[None], powers)[0] @ curves.response  # (bins, templates)
-    # What the templates leave open of the curves, beyond their statistics.
-    left = (curves.variances(best[None])[:, 0] - (rows**2 * variances.T).sum(axis=1)).clip(min=0)
-    sim = (of_bins**2) @ left
+    sim = (of_bins**2) @ curves.left_open(best[None])[:, 0]
     sim_difference = sim.copy()
     for k, one in enumerate(counted):
         first, second = of_bins * rows[:, k], response @ da @ moved[:, k]
