@@ -28,6 +28,7 @@ html_theme = "furo"
 html_title = f"gridless {release}"
 html_copy_source = False
 html_static_path = ["_static"]
+html_favicon = "_static/icon.svg"
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_math_renderer = "mathml"
