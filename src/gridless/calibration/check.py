@@ -11,6 +11,8 @@ from gridless.calibration.mean_curve import PLATEAUS, fit_mean_curve
 from gridless.calibration.moments import Moments
 from gridless.curves import chebyshev
 from gridless.curves.polynomials import terms
+from gridless.results import printing
+from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 
 SUSPECT_P_VALUE = 1e-4  # of a template, times their number: of good fits one in 10,000 is told
@@ -23,7 +25,7 @@ SLOW = (2,)  # degrees from which the prior of a curve falls off that shows a si
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreCheck:
+class ScoreCheck(Lines):
     """The mean score of every template at its own theta, in errors.
 
     Attributes
@@ -81,6 +83,15 @@ class ScoreCheck:
         order = np.argsort(self.p_values)
         limit = SUSPECT_P_VALUE / len(order)
         return tuple(int(k) for k in order if self.p_values[k] < limit)
+
+    def __str__(self) -> str:
+        text = f"Score check of {len(self.p_values)} templates: chi2/dof = {self.chi2:.1f}/"
+        text += f"{self.dof:.1f}, p-value {printing.probability(self.p_value).removeprefix('= ')}"
+        found = [f"template {k} is not like the others (p-value {self.p_values[k]:.1g})"
+                 for k in self.suspects]  # fmt: skip
+        return "\n  ".join([text, *found])
+
+    __repr__ = __str__
 
     @property
     def failed(self) -> bool:

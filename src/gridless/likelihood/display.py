@@ -23,7 +23,7 @@ CONTOURS = (0.68, 0.95)  # levels
 
 
 class Displayed:
-    """What a likelihood tells of itself. `Likelihood` is the only one."""
+    """How a likelihood prints and draws itself. `Likelihood` is the only subclass."""
 
     channels: tuple[Channel, ...]
     constraints: tuple[Constraint, ...]

@@ -123,7 +123,7 @@ def contour_picture(
 
     first, second = (escape(name) for name in names)
     shapes = ""
-    for text, curve in reversed(contours.items()):
+    for text, curve in reversed(list(contours.items())):
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(place, curve))
         shapes += (
             f"<g class='at'><polygon points='{points}' fill='{SKY}' fill-opacity='0.35' "

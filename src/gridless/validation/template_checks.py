@@ -8,14 +8,10 @@ from scipy.special import chdtrc
 
 from gridless.errors import InputError
 from gridless.model.model import Model
-from gridless.model.virtual import (
-    SimulatedEvents,
-    VirtualTemplate,
-    tilted,
-    weight_changes,
-)
+from gridless.model.reweighting import SimulatedEvents, tilted, weight_changes
+from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
-from gridless.validation.leave_one_out import inner_templates, mean_without, moments_of
+from gridless.validation.leave_one_out import inner_templates, mean_without
 
 BINS = 20  # of an observable
 PROBABILITY_BINS = 10
@@ -24,7 +20,7 @@ LEAST_EFFECTIVE = 200  # effective events of the others: fewer say nothing of a 
 
 
 @dataclass(frozen=True, eq=False)
-class Reliability:
+class Reliability(Lines):
     """Whether events to which the network gives a template's probability p are from it as often.
 
     Attributes
@@ -46,6 +42,14 @@ class Reliability:
     error: Array
     chi2: float
     dof: int
+
+    def __str__(self) -> str:
+        return (
+            f"Reliability of the network's probabilities: off by at most {self.largest:.3f}, "
+            f"chi2/dof = {self.chi2:.1f}/{self.dof}, p-value {self.p_value:.2g}"
+        )
+
+    __repr__ = __str__
 
     @property
     def largest(self) -> float:
@@ -115,7 +119,7 @@ def source_events(model: Model) -> SimulatedEvents:
 
 
 @dataclass(frozen=True, eq=False)
-class TemplateAgreement:
+class TemplateAgreement(Lines):
     """p-values of every template against all others weighted to its theta.
 
     Attributes
@@ -143,6 +147,14 @@ class TemplateAgreement:
         """The smallest, times the number of tests."""
         known = self.p_values[np.isfinite(self.p_values)]
         return float(min(1.0, known.min() * len(known))) if len(known) else 1.0
+
+    def __str__(self) -> str:
+        return (
+            f"Agreement of {len(self.labels)} templates with all others weighted to them: p-value "
+            f"{self.p_value:.2g}, least for {' in '.join(self.worst)}"
+        )
+
+    __repr__ = __str__
 
     @property
     def worst(self) -> tuple[str, str]:
@@ -178,7 +190,7 @@ def template_agreement(model: Model) -> TemplateAgreement:
     grid, count = model.grid, len(model.grid)
     log_r = source.log_ratios(grid.unit)
     sizes = np.bincount(kept.template, minlength=count)
-    moments = None if model.calibration is None else moments_of(model, model.calibration)
+    moments = None if model.calibration is None else source.moments
     found = np.full((count, len(model.observables)), np.nan)
     effective = np.zeros(count)
     # Outermost templates are left out: the others would have to be weighted beyond themselves.
@@ -237,9 +249,3 @@ def _p_value(pair: tuple[tuple[Array, Array], tuple[Array, Array]], changes: Arr
     # Shares sum to 1: the last bin says nothing more.
     chi2 = float(difference[:-1] @ np.linalg.pinv(covariance[:-1, :-1]) @ difference[:-1])
     return float(chdtrc(bins - 1, chi2))
-
-
-def weighted_p_value(first: tuple[Array, Array], second: VirtualTemplate, observable: int) -> float:
-    """Whether a weighted sample (values, weights that sum to 1) of an observable is like a virtual
-    template, in bins; what is not known of the template's mean counts."""
-    return _p_value((first, (second.x[:, observable], second.weights)), second.changes)
