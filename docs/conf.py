@@ -56,6 +56,7 @@ napoleon_use_param = False
 maximum_signature_line_length = 80
 
 SHORT = 26  # characters of a cell that is not broken
+NUMBERS = re.compile(r"[-+±\d.,%()\s]*(to[-\d.,%()\s]*)?")  # nor on a narrow screen
 
 # What functions return: users are given one and never make one.
 RESULTS = {
@@ -97,6 +98,8 @@ def short_cells(_app, tree):
     for cell in tree.findall(nodes.entry):
         if len(cell.astext()) <= SHORT:
             cell["classes"].append("short")
+        if NUMBERS.fullmatch(cell.astext()):
+            cell["classes"].append("numbers")
 
 
 def setup(app):
