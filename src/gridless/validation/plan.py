@@ -19,8 +19,8 @@ from gridless.fitting import fit
 from gridless.likelihood.estimate import MODEL, SIMULATION
 from gridless.likelihood.estimating import beyond_covariances
 from gridless.likelihood.likelihood import Likelihood
-from gridless.model.channels import channel_of_sum
 from gridless.model.model import Model
+from gridless.model.observed import channel_of_sum
 from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
