@@ -32,6 +32,7 @@ def draw(name, subject, **options):
         "draw_distributions": (model, "x1"),
         "draw_history": (model,),
         "draw_prior": (model,),
+        "draw_check": (model,),
     }
     return getattr(gl, name)(*arguments[name], **options)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridless.errors import InputError
+from gridless.errors import InputError, check_choice
 from gridless.model.model import Model
 from gridless.report.style import (
     BLUE,
@@ -123,6 +123,68 @@ def draw_prior(
         limits = {"xlim": (low, high), "ylim": (1 - reach, 1 + reach)}
         axes.set(xlabel=name, ylabel="implied prior q", **limits)
         axes.legend()
+    return figure
+
+
+def draw_check(
+    model: Model,
+    events: float = 10_000,
+    parameter: str | None = None,
+    *,
+    ax: Any = None,
+    labels: Mapping[str, str] | None = None,
+    experiment: str | None = None,
+) -> Figure:
+    """The score check: how far the templates' own events are estimated from their theta.
+
+    Parameters
+    ----------
+    model : Model
+        Any model.
+    events : float
+        Number of observed events whose statistical error is the unit.
+    parameter : str, optional
+        Which one; by default the first.
+    ax : matplotlib axes, optional
+        Where to draw.
+    labels : mapping from str to str, optional
+        How to call the parameter; by default as the templates have it.
+    experiment : str, optional
+        Such as "Private work", to stand above the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> model = gl.fit(OneObservable().templates(500, seed=1), hidden=3, epochs=2)
+    >>> gl.draw_check(model, events=2_000)
+    <Figure size 520x320 with 1 Axes>
+    """
+    check, grid = model.check, model.grid
+    if check is None:
+        raise InputError("model: it comes from a version without a score check; fit it anew")
+    name = parameter or grid.parameters[0]
+    check_choice("parameter", name, grid.parameters)
+    p = grid.parameters.index(name)
+    unit = np.sqrt(events) / check.event_error[:, p]
+    with drawing(ax, (5.2, 3.2), experiment) as (figure, axes):
+        axes.axhspan(-1, 1, color=GREY, alpha=0.15, lw=0)
+        axes.axhline(0, color=GREY, lw=1)
+        at, bias, error = grid.values[:, p], check.shift[:, p] * unit, check.error[:, p] * unit
+        axes.errorbar(at, bias, error, fmt="o", ms=4, color=BLUE)
+        suspects = list(check.suspects)
+        if suspects:
+            axes.plot(at[suspects], bias[suspects], "s", ms=9, mfc="none", color=ORANGE,
+                      label="not like the others")  # fmt: skip
+            axes.legend()
+        reach = max(1.5, 1.2 * float((np.abs(bias) + error).max()))
+        axes.set(xlabel=symbol(name, {**grid.labels, **(labels or {})}))
+        axes.set(ylabel=f"bias / error of {events:,.0f} events")
+        axes.set(xlim=grid.bounds[p], ylim=(-reach, reach))
     return figure
 
 

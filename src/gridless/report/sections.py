@@ -16,7 +16,7 @@ from gridless.report.comparison import Comparison, compare
 from gridless.report.data_figures import draw_budget, draw_data
 from gridless.report.figures import draw_closure, draw_contours, draw_likelihood
 from gridless.report.measurement_sections import channel_section, nuisance_section
-from gridless.report.model_figures import draw_distributions, draw_history, draw_prior
+from gridless.report.model_figures import draw_check, draw_distributions, draw_history, draw_prior
 from gridless.report.page import Section
 from gridless.report.typeset import (
     Table,
@@ -210,6 +210,22 @@ def closure(subject: Subject) -> Section | None:
     )
 
 
+def check(subject: Subject) -> Section | None:
+    """Whether the templates' own events give back their theta."""
+    model = subject.model
+    found = model.check
+    if found is None:
+        return None
+    events = subject.likelihood.events if subject.likelihood is not None else 10_000
+    return Section(
+        "The score check",
+        figure=draw_check(model, events, experiment=subject.experiment),
+        lead="How far the mean score of every template, at its own theta, would move an estimate. "
+        f"chi2/dof = {found.chi2:.1f}/{found.dof:.1f}, p-value {found.p_value:.2g}.",
+        show="Bias at every template in statistical errors, with its error from simulation",
+    )
+
+
 def grid(subject: Subject) -> Section | None:
     """The audit of the templates."""
     summary = subject.model.summary
@@ -297,7 +313,7 @@ def channels(subject: Subject) -> Section | None:
 
 
 # Sections that every channel has of its own.
-OF_A_CHANNEL = ("data", "grid", "inputs", "training", "prior", "provenance")
+OF_A_CHANNEL = ("data", "check", "grid", "inputs", "training", "prior", "provenance")
 # In the order of the page. A section that has nothing to show is None.
 SECTIONS: dict[str, Callable[[Subject], Section | None]] = {
     "data": data,
@@ -306,6 +322,7 @@ SECTIONS: dict[str, Callable[[Subject], Section | None]] = {
     "nuisances": nuisances,
     "channels": channels,
     "closure": closure,
+    "check": check,
     "grid": grid,
     "inputs": inputs,
     "training": training,
