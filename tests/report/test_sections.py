@@ -52,6 +52,7 @@ def test_two_parameters_are_shown_as_contours(tmp_path):
         "data",
         "measurement",
         "budget",
+        "check",
         "grid",
         "inputs",
         "training",
