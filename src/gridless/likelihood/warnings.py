@@ -1,6 +1,8 @@
 """Reasons to doubt an estimate: one table, and the rule of each.
 
-A new warning is a row in `WARNINGS` and a function below it; docs/warnings.md has the same table.
+A new warning is a row in `WARNINGS`, a function below it, and a call of that function: in
+`_warnings` of `likelihood/estimating.py` and of `measurement/estimating.py`, or in
+`Model.warnings`. docs/warnings.md has the same table.
 """
 
 from collections.abc import Sequence
@@ -98,7 +100,7 @@ WARNINGS = (
     ),
     Rule(
         "template_check",
-        "the mean summary of a template is not where the other templates foretell it (p < 0.0001 "
+        "the mean summary of a template is not where the other templates foretell it (p < 0.002 "
         "over their number)",
         "look for a wrong file, label or weight of the template that is named; if there is none, "
         "the observables change faster there than the grid follows: simulate a value beside it",
@@ -227,17 +229,8 @@ def is_wide(left_open: float, stat: float, simulation: float) -> bool:
 
 
 def gap_warnings(name: str, sizes: tuple[float, float, float], ends: str) -> list[EstimateWarning]:
-    """wide_gap: templates are too far apart for so many events.
-
-    Parameters
-    ----------
-    name : str
-        The parameter.
-    sizes : tuple of float
-        What the templates leave open, the statistical error, and that from simulation.
-    ends : str
-        The two templates.
-    """
+    """wide_gap: templates are too far apart for so many events. `sizes` are what they leave open
+    between both `ends`, the statistical error, and that from simulation."""
     if not is_wide(*sizes):
         return []
     text = (
@@ -371,11 +364,11 @@ def check_warnings(p_value: float, information: float) -> tuple[EstimateWarning,
 def model_warnings(
     gain: float, dip: float, max_log_q: float, divided: bool
 ) -> tuple[EstimateWarning, ...]:
-    """no_information, collapsed, implied_prior: what speaks against every estimate with a model.
+    """no_information, collapsed, implied_prior: what speaks against a model without calibration.
 
     `gain` is the log likelihood that held-out events gain over a model that knows nothing, `dip`
-    log q halfway between templates less that at them, `max_log_q` the largest abs(log q), `divided`
-    whether the likelihood is divided by q.
+    is log q halfway between templates less that at them, `max_log_q` the largest abs(log q), and
+    `divided` whether likelihoods are divided by q.
     """
     found = []
     if gain < LEAST_GAIN:
