@@ -30,9 +30,9 @@ def draw(name, subject, **options):
         "draw_likelihood": (likelihood,),
         "draw_closure": (closure,),
         "draw_distributions": (model, "x1"),
+        "draw_check": (model,),
         "draw_history": (model,),
         "draw_prior": (model,),
-        "draw_check": (model,),
     }
     return getattr(gl, name)(*arguments[name], **options)
 

@@ -265,10 +265,11 @@ def _score_warnings(
 ) -> list[EstimateWarning]:
     """Whether the simulation says that densities that were taken at their word move the
     estimate."""
-    response = minimum.response(likelihood.curve, best)
+    # Of an estimate at a bound as well, which the mean score may have pushed there.
+    response = minimum.covariance(likelihood.curve, best)
     shift, variance = np.zeros(len(best)), np.zeros(len(best))
     for channel in likelihood.channels:
-        if channel.mean_score is not None and response is not None:
+        if channel.mean_score is not None and np.isfinite(response).all():
             place = Place(channel, likelihood.grid)
             moved = place.slopes(channel.mean_score.slopes(place.own(best))) @ response
             shift += moved[0]

@@ -34,7 +34,8 @@ from gridless.measurement.likelihood import MeasurementLikelihood
 from gridless.measurement.measurement import Measurement
 from gridless.measurement.term import SummaryChannel
 from gridless.model.cells import far_events, fill
-from gridless.model.channels import (
+from gridless.model.evaluation import mixture_of, summary_basis
+from gridless.model.observed import (
     calibrated_channel,
     calibrated_vectors,
     grouped,
@@ -42,7 +43,6 @@ from gridless.model.channels import (
     learnt_vectors,
     observed_sums,
 )
-from gridless.model.evaluation import mixture_of, summary_basis
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord

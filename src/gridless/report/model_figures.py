@@ -1,4 +1,4 @@
-"""Figures of a model: its templates, its training, its implied prior. Needs the extra `figures`."""
+"""Figures of a model: templates, training, score check, prior. Needs the extra `figures`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridless.errors import InputError, check_choice
+from gridless.errors import InputError
 from gridless.model.model import Model
 from gridless.report.style import (
     BLUE,
     GREY,
     ORANGE,
+    RED,
     drawing,
     experiment_label,
     few_ticks,
@@ -79,6 +80,74 @@ def draw_history(model: Model, *, ax: Any = None, experiment: str | None = None)
     return figure
 
 
+def draw_check(
+    model: Model,
+    parameter: str | None = None,
+    *,
+    events: float | None = None,
+    ax: Any = None,
+    labels: Mapping[str, str] | None = None,
+    experiment: str | None = None,
+) -> Figure:
+    """The score check: how far the mean score of each template would move an estimate at its value.
+
+    A template that is not where the others foretell it is red.
+
+    Parameters
+    ----------
+    model : Model
+        Any model.
+    parameter : str, optional
+        Which of its parameters; the first unless given.
+    events : float, optional
+        Show shifts in statistical errors of so many observed events.
+    ax : matplotlib axes, optional
+        Where to draw.
+    labels : mapping from str to str, optional
+        How to call the parameter; by default as the templates have it.
+    experiment : str, optional
+        Such as "Private work", to stand above the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> model = gl.fit(OneObservable().templates(500, seed=1), hidden=3, epochs=2)
+    >>> gl.draw_check(model)
+    <Figure size 520x320 with 1 Axes>
+    """
+    check, grid = model.check, model.grid
+    if check is None:
+        raise InputError("model: it comes from a version without a score check; fit it anew")
+    if parameter is not None and parameter not in grid.parameters:
+        known = ", ".join(grid.parameters)
+        raise InputError(f"there is no parameter {parameter!r}; there is {known}")
+    k = 0 if parameter is None else grid.parameters.index(parameter)
+    low, high = grid.bounds[k]
+    unit = np.full(len(grid), 1 / (high - low))
+    if events is not None:
+        unit = check.event_error[:, k] / np.sqrt(events)
+    at, shift, error = grid.values[:, k], check.shift[:, k] / unit, check.error[:, k] / unit
+    suspect = np.isin(np.arange(len(at)), check.suspects)
+    with drawing(ax, (5.2, 3.2), experiment) as (figure, axes):
+        axes.axhline(0, color=GREY, lw=1)
+        kinds = {"templates": (~suspect, BLUE), "not like the others": (suspect, RED)}
+        for text, (these, color) in kinds.items():
+            if these.any():
+                y, bars = shift[these], error[these]
+                axes.errorbar(at[these], y, bars, fmt="o", ms=4, color=color, label=text)
+        shown = {**grid.labels, **(labels or {})}
+        name = symbol(grid.parameters[k], shown)
+        shown_as = "" if events is None else f" / error of {events:,.0f} events"
+        axes.set(xlabel=name, ylabel=f"shift of {name}{shown_as}", xlim=(low, high))
+        axes.legend()
+    return figure
+
+
 def draw_prior(
     model: Model,
     *,
@@ -123,68 +192,6 @@ def draw_prior(
         limits = {"xlim": (low, high), "ylim": (1 - reach, 1 + reach)}
         axes.set(xlabel=name, ylabel="implied prior q", **limits)
         axes.legend()
-    return figure
-
-
-def draw_check(
-    model: Model,
-    events: float = 10_000,
-    parameter: str | None = None,
-    *,
-    ax: Any = None,
-    labels: Mapping[str, str] | None = None,
-    experiment: str | None = None,
-) -> Figure:
-    """The score check: how far the templates' own events are estimated from their theta.
-
-    Parameters
-    ----------
-    model : Model
-        Any model.
-    events : float
-        Number of observed events whose statistical error is the unit.
-    parameter : str, optional
-        Which one; by default the first.
-    ax : matplotlib axes, optional
-        Where to draw.
-    labels : mapping from str to str, optional
-        How to call the parameter; by default as the templates have it.
-    experiment : str, optional
-        Such as "Private work", to stand above the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> import gridless as gl
-    >>> from gridless.examples import OneObservable
-    >>> model = gl.fit(OneObservable().templates(500, seed=1), hidden=3, epochs=2)
-    >>> gl.draw_check(model, events=2_000)
-    <Figure size 520x320 with 1 Axes>
-    """
-    check, grid = model.check, model.grid
-    if check is None:
-        raise InputError("model: it comes from a version without a score check; fit it anew")
-    name = parameter or grid.parameters[0]
-    check_choice("parameter", name, grid.parameters)
-    p = grid.parameters.index(name)
-    unit = np.sqrt(events) / check.event_error[:, p]
-    with drawing(ax, (5.2, 3.2), experiment) as (figure, axes):
-        axes.axhspan(-1, 1, color=GREY, alpha=0.15, lw=0)
-        axes.axhline(0, color=GREY, lw=1)
-        at, bias, error = grid.values[:, p], check.shift[:, p] * unit, check.error[:, p] * unit
-        axes.errorbar(at, bias, error, fmt="o", ms=4, color=BLUE)
-        suspects = list(check.suspects)
-        if suspects:
-            axes.plot(at[suspects], bias[suspects], "s", ms=9, mfc="none", color=ORANGE,
-                      label="not like the others")  # fmt: skip
-            axes.legend()
-        reach = max(1.5, 1.2 * float((np.abs(bias) + error).max()))
-        axes.set(xlabel=symbol(name, {**grid.labels, **(labels or {})}))
-        axes.set(ylabel=f"bias / error of {events:,.0f} events")
-        axes.set(xlim=grid.bounds[p], ylim=(-reach, reach))
     return figure
 
 

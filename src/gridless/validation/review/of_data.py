@@ -7,7 +7,7 @@ import numpy as np
 from gridless.curves.lattice import Lattice
 from gridless.errors import InputError
 from gridless.likelihood.belt import FELDMAN_COUSINS, Settings, make_belt
-from gridless.model.channels import grouped
+from gridless.model.observed import grouped
 from gridless.validation.binned_check import binned_check
 from gridless.validation.review.answer import (
     BAD,
