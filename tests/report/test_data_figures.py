@@ -30,6 +30,7 @@ def draw(name, subject, **options):
         "draw_likelihood": (likelihood,),
         "draw_closure": (closure,),
         "draw_distributions": (model, "x1"),
+        "draw_check": (model,),
         "draw_history": (model,),
         "draw_prior": (model,),
     }

@@ -54,7 +54,7 @@ def generator(*seed: int) -> np.random.Generator:
 
 
 class Constraint(NamedTuple):
-    """What another measurement says of a parameter: a Gaussian of this value and error."""
+    """A Gaussian constraint on a parameter, from another measurement of this value and error."""
 
     parameter: str
     value: float

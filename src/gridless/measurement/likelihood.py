@@ -214,7 +214,7 @@ class MeasurementLikelihood(Likelihood):
         parameter : str
             Of interest or a nuisance parameter, which keeps its own constraint too.
         value, error : float
-            What another measurement says of it.
+            The Gaussian constraint: what another measurement gave.
 
         Returns
         -------

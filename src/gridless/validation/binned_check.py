@@ -18,6 +18,7 @@ from gridless.curves.polynomials import Powers, slopes, terms
 from gridless.curves.simplest import simplest_polynomial
 from gridless.errors import InputError
 from gridless.model.model import Model
+from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 
 BINS = {1: (6, 12, 16), 2: (4, 6), 3: (3, 4)}  # of each score, by the number of parameters
@@ -53,7 +54,7 @@ class BinnedFit:
 
 
 @dataclass(frozen=True)
-class BinnedCheck:
+class BinnedCheck(Lines):
     """Binned fits of the learnt score with several numbers of bins; `gl.binned_check` makes it.
 
     Attributes
