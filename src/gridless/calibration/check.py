@@ -67,9 +67,6 @@ class ScoreCheck(Lines):
         """The probability of a chi2 at least as large; 1 where nothing is left to test."""
         return float(chdtrc(self.dof, self.chi2)) if self.dof > 0.5 else 1.0
 
-    def __str__(self) -> str:
-        return f"score check: chi2/dof = {self.chi2:.1f}/{self.dof:.1f}, p-value {self.p_value:.2g}"
-
     @property
     def pulls(self) -> Array:
         """Shifts in units of their errors."""
