@@ -182,7 +182,16 @@ def test_report_is_one_page(folder, tmp_path):
     )
     assert result.exit_code == 0, result.output
     text = page.read_text()
-    for section in ("measurement", "closure", "grid", "inputs", "training", "prior", "provenance"):
+    for section in (
+        "measurement",
+        "closure",
+        "check",
+        "grid",
+        "inputs",
+        "training",
+        "prior",
+        "provenance",
+    ):
         assert f'id="{section}"' in text
     assert not re.search(r'(src|href)="https?:', text)
     for file in (folder / "data.root", folder / "t_0.05.root"):

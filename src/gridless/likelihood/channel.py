@@ -17,8 +17,8 @@ from gridless.templates.arrays import Array, as_number
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Binned
 
-# A draw of everything that a channel's simulation leaves open uses the same random numbers in all
-# parts of one model; this is their seed's last part.
+# Last number of the seed for draws of what the simulation leaves open: parts of one model, which
+# share their simulation, share these random numbers.
 SHARED = 1
 
 
@@ -86,6 +86,9 @@ class Channel:
         The events in the cells of the simulation.
     undivided : array, optional
         sum_i w_i log q of an implied prior that was not divided by.
+    mean_score : Source, optional
+        Of a density that was taken at its word: its mean score in the simulation, then what that is
+        uncertain by.
     warnings : tuple of EstimateWarning
         Those that hold for every estimate with the model.
     model : str
@@ -107,6 +110,7 @@ class Channel:
     sources: Mapping[str, Source] = field(default_factory=dict)
     agreement: Agreement | None = None
     undivided: Array | None = None
+    mean_score: Source | None = None
     warnings: tuple[EstimateWarning, ...] = ()
     model: str = ""
     name: str = ""
@@ -139,6 +143,9 @@ class Channel:
             if self.agreement and other.agreement
             else None,
             undivided=_add(self.undivided, other.undivided),
+            mean_score=self.mean_score + other.mean_score
+            if self.mean_score and other.mean_score
+            else None,
             toys=self.toys + other.toys if self.toys and other.toys else None,
             observed=self.observed + other.observed if self.observed and other.observed else None,
             offered=add_offered(self, other),
@@ -171,6 +178,7 @@ class Channel:
             sources={name: source.restrict(axis, t) for name, source in self.sources.items()},
             agreement=self.agreement and self.agreement.restrict(axis, t),
             undivided=undivided,
+            mean_score=self.mean_score and self.mean_score.restrict(axis, t),
             toys=self.toys and self.toys.restrict(axis, t),
         )
 

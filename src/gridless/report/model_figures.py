@@ -84,6 +84,7 @@ def draw_check(
     model: Model,
     parameter: str | None = None,
     *,
+    events: float | None = None,
     ax: Any = None,
     labels: Mapping[str, str] | None = None,
     experiment: str | None = None,
@@ -95,9 +96,11 @@ def draw_check(
     Parameters
     ----------
     model : Model
-        A calibrated model.
+        Any model.
     parameter : str, optional
         Which of its parameters; the first unless given.
+    events : float, optional
+        Show shifts in statistical errors of so many observed events.
     ax : matplotlib axes, optional
         Where to draw.
     labels : mapping from str to str, optional
@@ -119,24 +122,28 @@ def draw_check(
     """
     check, grid = model.check, model.grid
     if check is None:
-        raise InputError("model: it was not calibrated, so there is no score check; fit it anew")
+        raise InputError("model: it comes from a version without a score check; fit it anew")
     if parameter is not None and parameter not in grid.parameters:
         known = ", ".join(grid.parameters)
         raise InputError(f"there is no parameter {parameter!r}; there is {known}")
     k = 0 if parameter is None else grid.parameters.index(parameter)
     low, high = grid.bounds[k]
-    at, shift, error = grid.values[:, k], check.shift[:, k], check.error[:, k]
+    unit = np.full(len(grid), 1 / (high - low))
+    if events is not None:
+        unit = check.event_error[:, k] / np.sqrt(events)
+    at, shift, error = grid.values[:, k], check.shift[:, k] / unit, check.error[:, k] / unit
     suspect = np.isin(np.arange(len(at)), check.suspects)
     with drawing(ax, (5.2, 3.2), experiment) as (figure, axes):
         axes.axhline(0, color=GREY, lw=1)
         kinds = {"templates": (~suspect, BLUE), "not like the others": (suspect, RED)}
         for text, (these, color) in kinds.items():
             if these.any():
-                y, bars = (high - low) * shift[these], (high - low) * error[these]
+                y, bars = shift[these], error[these]
                 axes.errorbar(at[these], y, bars, fmt="o", ms=4, color=color, label=text)
         shown = {**grid.labels, **(labels or {})}
         name = symbol(grid.parameters[k], shown)
-        axes.set(xlabel=name, ylabel=f"shift of {name}", xlim=(low, high))
+        shown_as = "" if events is None else f" / error of {events:,.0f} events"
+        axes.set(xlabel=name, ylabel=f"shift of {name}{shown_as}", xlim=(low, high))
         axes.legend()
     return figure
 

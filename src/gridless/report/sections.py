@@ -242,10 +242,11 @@ def check(subject: Subject) -> Section | None:
         order = np.argsort(found.p_values)[:MOST_ROWS]
         rows, caption = [rows[k] for k in order], f"{caption}: the {MOST_ROWS} least p-values"
     parameters = model.grid.parameters
+    events = None if subject.likelihood is None else subject.likelihood.events
     exact = [f"{what}_{p}" for what in ("shift", "error") for p in parameters]
     return Section(
         "Score check",
-        figure=draw_check(model, experiment=subject.experiment),
+        figure=draw_check(model, events=events, experiment=subject.experiment),
         lead="The mean score of every template at its own value: how far it would move an estimate "
         f"there. χ²/dof = {found.chi2:.1f}/{found.dof:.1f}, p-value {found.p_value:.2g}. The mean "
         f"of a template is also compared with what the others foretell there. {told}.",
