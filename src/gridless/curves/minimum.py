@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.polynomial import chebyshev as series
 from numpy.typing import NDArray
+from scipy.ndimage import minimum_filter
 from scipy.optimize import brentq, minimize
 
 from gridless.curves import chebyshev
@@ -13,6 +14,8 @@ from gridless.templates.arrays import Array
 
 # Points per parameter of the scan that finds the neighbourhood of the minimum.
 _SCAN = {1: 2001, 2: 65, 3: 17}
+# Of minus twice a log likelihood: a minimum that is so much less likely than another is none.
+FAR_MINIMUM = 20.0
 _EDGE = 1e-9  # of the range: closer to a bound than this is on it
 _EQUAL_STEPS = 1000  # on the way to a crossing, before they grow: three are usual
 _MOST_STEPS = 2000  # on that way, whatever the curve
@@ -22,8 +25,14 @@ _NEWTON_STEPS = 8  # steps of Newton's method from there
 _HALVINGS = 45  # of the interval that holds a crossing: 257 points halved to 1e-16
 
 
-def lowest(curve: Curve, start: Array | None = None) -> Array:
-    """The point of the box where the curve is least, or the minimum nearest to `start`."""
+def lowest(
+    curve: Curve, start: Array | None = None, distance: Callable[[Array], Array] | None = None
+) -> Array:
+    """The point of the box where the curve is least, or the minimum nearest to `start`.
+
+    Where the curve has several minima, those are left out that have a `distance` (points,) by far
+    larger than another's.
+    """
     if start is not None:
         return _descend(curve, start)
     if curve.parameters > max(_SCAN):
@@ -32,10 +41,31 @@ def lowest(curve: Curve, start: Array | None = None) -> Array:
     axis = np.linspace(0, 1, _SCAN[curve.parameters])
     points = np.stack(np.meshgrid(*[axis] * curve.parameters, indexing="ij"), axis=-1)
     scan = curve(points)
+    if distance is not None:
+        scan = _without_far_minima(scan, points, distance)
     start = points[np.unravel_index(scan.argmin(), scan.shape)]
     if curve.parameters == 1:
         return _root_of_slope(curve, float(start[0]), axis[1])
     return _descend(curve, start)
+
+
+def _without_far_minima(
+    scan: Array, points: Array, distance: Callable[[Array], Array]
+) -> Array:
+    """A scan in which minima that lie much farther than another are infinite."""
+    least = scan == minimum_filter(scan, size=3, mode="nearest")
+    if least.sum() < 2:
+        return scan
+    far = distance(points[least])
+    # All points but the near minima: the lowest of those is what is looked for.
+    return np.where(_placed(least, far < far.min() + FAR_MINIMUM), scan, np.inf)
+
+
+def _placed(where: NDArray[np.bool_], values: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The values at the places that are true in `where`, in order, and False elsewhere."""
+    result = np.zeros_like(where)
+    result[where] = values
+    return result
 
 
 def _starts(curve: Curve) -> list[Array]:
