@@ -31,7 +31,7 @@ def make_estimate(likelihood: "Likelihood", best: Array, level: float) -> Estima
     for p, name in enumerate(grid.parameters):
         ends, cut = likelihood.unit_interval(p, level)
         low, high = (grid.bounds[p, 0] + ends * grid.range[p]).tolist()
-        half = 0.5 * (high - low)
+        half = _half_width(float(values[p]), (low, high), cut)
         budget = {source: half * float(share[p]) for source, share in shares.items()}
         others = {} if pinned[p] else beyond
         for source, matrix in others.items():
@@ -64,6 +64,14 @@ def make_estimate(likelihood: "Likelihood", best: Array, level: float) -> Estima
         warnings=_warnings(likelihood, best, results, p_values, together),
         offered=likelihood.offered,
     )
+
+
+def _half_width(value: float, interval: tuple[float, float], cut: Array) -> float:
+    """Half of an interval; where a bound cuts one side, the length of the other."""
+    down, up = value - interval[0], interval[1] - value
+    if cut[0] != cut[1]:
+        return up if cut[0] else down
+    return 0.5 * (down + up)
 
 
 def inside_covariances(likelihood: "Likelihood", best: Array) -> Covariances:

@@ -11,7 +11,7 @@ from scipy.special import pdtrc
 from gridless.results.printing import probability
 from gridless.templates.arrays import Array
 from gridless.templates.audit import Audit
-from gridless.templates.copies import MAX_COPIES
+from gridless.templates.event_findings import MAX_COPIES
 from gridless.templates.grid import Grid
 
 SMALL_P_VALUE = 1e-3  # below this a test says that data and simulation differ

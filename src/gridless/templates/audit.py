@@ -147,7 +147,7 @@ def _events(templates: "Templates") -> int:
     return int(total(np.array([len(templates)], float))[0])
 
 
-def _effective_sizes(templates: "Templates") -> Array:
+def effective_sizes(templates: "Templates") -> Array:
     """(sum w)^2 / sum w^2 of each template."""
     weights, count = templates.event_weights, len(templates.grid)
     squares = total(np.bincount(templates.template, weights**2, minlength=count))
@@ -172,7 +172,7 @@ def _full_grid(grid: Grid) -> Finding:
 
 def _size(templates: "Templates") -> Finding:
     """The effective number of events of the smallest template."""
-    effective = _effective_sizes(templates)
+    effective = effective_sizes(templates)
     least = int(effective.argmin())
     label = templates.grid.label(least)
     text = f"at least {effective[least]:,.0f} effective events per template ({label})"
@@ -298,7 +298,7 @@ def _difference(templates: "Templates", shapes: Array, parameter: int) -> Findin
     ends = [int(values.argmin()), int(values.argmax())]
     distance = 0.5 * np.abs(shapes[:, ends[0]] - shapes[:, ends[1]]).sum(axis=1)
     # Half the summed |difference| of two equal histograms is about sqrt(bins / pi n) for n events.
-    noise = float(np.sqrt(BINS / np.pi * (1 / _effective_sizes(templates)[ends]).sum() / 2))
+    noise = float(np.sqrt(BINS / np.pi * (1 / effective_sizes(templates)[ends]).sum() / 2))
     best = int(distance.argmax())
     value = float(distance[best])
     met = value > MIN_SIGNIFICANCE * noise

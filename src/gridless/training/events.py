@@ -138,7 +138,7 @@ def standardised(templates: Templates, weights: Array, network: Network) -> Even
 
 
 def _check_scale(templates: Templates, network: Network) -> None:
-    """Refuse observables in units in which float32, that networks compute in, has no numbers."""
+    """Refuse observables too large or too small for float32, in which networks compute."""
     fits = torch.isfinite(network.mean) & torch.isfinite(network.scale)
     least = torch.finfo(torch.float32).tiny
     fits &= network.scale > least
@@ -154,13 +154,13 @@ def _check_scale(templates: Templates, network: Network) -> None:
 
 
 def input_transformation(x: Array) -> tuple[Array, Array, Array]:
-    """Centre, scale and bend of each observable: (x - centre) / scale, bent in if its tails are
-    heavier than a network can be expected to take in.
+    """Centre, scale and bend of each observable: y = (x - centre) / scale, and asinh(y) where the
+    bend is 1.
 
-    Mean and standard deviation where those describe the sample. Where they do not, since one event
-    in a thousand lies beyond ten times what holds the middle 68 percent: median and half the width
-    of the middle 68 percent, and y -> asinh(y), which grows as a logarithm. A single value that
-    many events have in common, the mark of a missing one, does not count for median and width.
+    Usually the mean and the standard deviation, without bend. For heavy tails (one event in a
+    thousand is farther from the median than ten times half the width of the middle 68 percent):
+    the median, that half width, and bend 1. A single value that many events have in common, the mark
+    of a missing one, does not count for median and width.
     """
     sample = x[:: max(1, len(x) // STANDARDISED_EVENTS)]
     unmarked = [_without_mark(column) for column in sample.T]
