@@ -16,6 +16,7 @@ from gridless.templates.arrays import Array
 _SCAN = {1: 2001, 2: 65, 3: 17}
 # Of minus twice a log likelihood: a minimum that is so much less likely than another is none.
 FAR_MINIMUM = 20.0
+MOST_MINIMA = 16  # that are compared
 _EDGE = 1e-9  # of the range: closer to a bound than this is on it
 _EQUAL_STEPS = 1000  # on the way to a crossing, before they grow: three are usual
 _MOST_STEPS = 2000  # on that way, whatever the curve
@@ -30,8 +31,8 @@ def lowest(
 ) -> Array:
     """The point of the box where the curve is least, or the minimum nearest to `start`.
 
-    Where the curve has several minima, those are left out that have a `distance` (points,) by far
-    larger than another's.
+    Of several minima, those are left out that have a `distance` (points,) by far larger than
+    another's.
     """
     if start is not None:
         return _descend(curve, start)
@@ -40,32 +41,25 @@ def lowest(
         return min(found, key=curve.value)
     axis = np.linspace(0, 1, _SCAN[curve.parameters])
     points = np.stack(np.meshgrid(*[axis] * curve.parameters, indexing="ij"), axis=-1)
-    scan = curve(points)
-    if distance is not None:
-        scan = _without_far_minima(scan, points, distance)
-    start = points[np.unravel_index(scan.argmin(), scan.shape)]
-    if curve.parameters == 1:
-        return _root_of_slope(curve, float(start[0]), axis[1])
-    return _descend(curve, start)
+    starts = _low_points(curve(points), points)
+    found = [
+        _root_of_slope(curve, float(one[0]), axis[1])
+        if curve.parameters == 1
+        else _descend(curve, one)
+        for one in (starts if distance else starts[:1])
+    ]
+    if distance and len(found) > 1:
+        far = distance(np.array(found))
+        found = [one for one, d in zip(found, far, strict=True) if d < far.min() + FAR_MINIMUM]
+    return min(found, key=curve.value)
 
 
-def _without_far_minima(
-    scan: Array, points: Array, distance: Callable[[Array], Array]
-) -> Array:
-    """A scan in which minima that lie much farther than another are infinite."""
-    least = scan == minimum_filter(scan, size=3, mode="nearest")
-    if least.sum() < 2:
-        return scan
-    far = distance(points[least])
-    # All points but the near minima: the lowest of those is what is looked for.
-    return np.where(_placed(least, far < far.min() + FAR_MINIMUM), scan, np.inf)
-
-
-def _placed(where: NDArray[np.bool_], values: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The values at the places that are true in `where`, in order, and False elsewhere."""
-    result = np.zeros_like(where)
-    result[where] = values
-    return result
+def _low_points(scan: Array, points: Array) -> Array:
+    """The points (n, parameters) that are no higher than their neighbours, lowest first."""
+    low = scan == minimum_filter(scan, size=3, mode="nearest")
+    low[np.unravel_index(scan.argmin(), scan.shape)] = True
+    order = np.argsort(scan[low], kind="stable")
+    return np.asarray(points[low][order[:MOST_MINIMA]])
 
 
 def _starts(curve: Curve) -> list[Array]:

@@ -306,6 +306,16 @@ def make_curve(channels: Sequence[Channel], constraints: Sequence[Constraint], g
     return add_series(len(grid.parameters), series)
 
 
+def distances(channels: Sequence[Channel], grid: Grid, t: Array) -> Array:
+    """At points t (points, parameters), what `distance` has instead of twice `total`."""
+    found = np.zeros(len(t))
+    for channel in channels:
+        if channel.distance is not None:
+            own = Place(channel, grid).own(t)
+            found += channel.distance(own) - 2 * chebyshev.evaluate(channel.total, own)
+    return found
+
+
 def _add(a: Array | None, b: Array | None) -> Array | None:
     """The sum of two stacks of polynomials of equal number; None where either is."""
     return None if a is None or b is None else chebyshev.add(a, b)

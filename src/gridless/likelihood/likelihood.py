@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gridless.curves import chebyshev, minimum
+from gridless.curves import minimum
 from gridless.curves.curve import Curve
 from gridless.curves.intervals import LEVEL, check_level, contour, interval, widened
 from gridless.errors import InputError
@@ -15,8 +15,8 @@ from gridless.likelihood.belt import WILKS, Belt, constructed
 from gridless.likelihood.channel import (
     Channel,
     Constraint,
-    Place,
     common_grid,
+    distances,
     join_constraints,
     make_constraint,
     make_curve,
@@ -365,13 +365,8 @@ class Likelihood(Displayed, Derived):
         return minimum.lowest(self.curve, distance=self._distance)
 
     def _distance(self, t: Array) -> Array:
-        """What tells minima apart at points (points, parameters): likelihoods count as they are."""
-        total = 2 * self.curve(t)
-        for channel in self.channels:
-            if channel.distance is not None:
-                own = Place(channel, self.grid).own(t)
-                total += channel.distance(own) - 2 * chebyshev.evaluate(channel.total, own)
-        return np.asarray(total)
+        """What tells minima (points, parameters) apart: minus twice a log likelihood."""
+        return np.asarray(2 * self.curve(t) + distances(self.channels, self.grid, t))
 
     @cached_property
     def _floor(self) -> float:
