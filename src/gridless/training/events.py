@@ -159,8 +159,8 @@ def input_transformation(x: Array) -> tuple[Array, Array, Array]:
 
     Usually the mean and the standard deviation, without bend. For heavy tails (one event in a
     thousand is farther from the median than ten times half the width of the middle 68 percent):
-    the median, that half width, and bend 1. A single value that many events have in common, the mark
-    of a missing one, does not count for median and width.
+    the median, that half width, and bend 1. A single value that many events have in common, such as
+    the mark of a missing one, does not count for median and width.
     """
     sample = x[:: max(1, len(x) // STANDARDISED_EVENTS)]
     unmarked = [_without_mark(column) for column in sample.T]
@@ -179,7 +179,7 @@ def _without_mark(column: Array) -> Array:
     values, counts = np.unique(some, return_counts=True)
     if counts.max() <= MARK_SHARE * len(some) or len(values) == 1:
         return column
-    return column[column != values[counts.argmax()]]
+    return np.asarray(column[column != values[counts.argmax()]])
 
 
 def assign_folds(templates: Templates, folds: int, generator: torch.Generator) -> Tensor:
