@@ -82,9 +82,7 @@ class MeanCurve:
         return np.asarray(slopes(t, self.powers) @ self.coefficients)
 
 
-def fit_mean_curve(
-    moments: Moments, certain: bool = False, plateaus: tuple[int, ...] = PLATEAUS
-) -> MeanCurve:
+def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     """The curve through the means of the templates.
 
     Parameters
@@ -95,25 +93,45 @@ def fit_mean_curve(
         For long summaries and few templates. Turn to components of curvature only where it is
         beyond the noise: the component with the most curvature is otherwise that of the most
         noise. And take a curvature far beyond the change of the means as unlikely beforehand.
-    plateaus : tuple of int
-        Degrees from which the prior may fall off.
 
     Returns
     -------
     MeanCurve
     """
     count, parameters = moments.t.shape
-    powers = powers_up_to(min(MAX_DEGREE[parameters], count + 2), parameters)
+    powers = curve_powers(count, parameters)
     matrix = terms(moments.t, powers)
     rotation = _rotation(matrix, powers, moments, certain)
     means = moments.mean @ rotation
     covariance = rotation.T @ moments.mean_covariance @ rotation
     scale = MODERATE * float(means.std(axis=0).max()) if certain else np.inf
     priors = [
-        _average_prior(matrix, powers, means[:, i], covariance[:, i, i], scale, plateaus)
+        _average_prior(matrix, powers, means[:, i], covariance[:, i, i], scale)
         for i in range(means.shape[1])
     ]
     return _posterior(matrix, powers, priors, moments, rotation)
+
+
+def curve_powers(templates: int, parameters: int) -> Powers:
+    """The terms of the curve through so many templates."""
+    return powers_up_to(min(MAX_DEGREE[parameters], templates + 2), parameters)
+
+
+def prior_table(powers: Powers, span: float, rates: tuple[float, ...] = RATES) -> Array:
+    """The priors that are averaged over: widths (priors, terms) of the coefficients of a component
+    that changes by `span` over the templates; 0 stands for constant and linear terms, which are
+    free."""
+    degree = powers.sum(axis=1)
+    table = np.array(list(product(WIDTHS, rates, PLATEAUS)))
+    width, rate, plateau = (column[:, None] for column in table.T)
+    widths = width * span * rate ** np.maximum(degree - plateau, 0.0)
+    return np.where(degree <= 1, 0.0, widths)
+
+
+def log_prior(table: Array, scale: float) -> Array:
+    """How unlikely beforehand each of the priors (priors, terms) is: more so, the more its widths
+    are beyond `scale`. Few templates leave any curvature open."""
+    return np.asarray(-2 * np.log1p((table.max(axis=1) / scale) ** 2))
 
 
 class _Prior(NamedTuple):
@@ -196,12 +214,7 @@ def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) ->
 
 
 def _average_prior(
-    matrix: Array,
-    powers: Powers,
-    means: Array,
-    variances: Array,
-    scale: float,
-    plateaus: tuple[int, ...],
+    matrix: Array, powers: Powers, means: Array, variances: Array, scale: float
 ) -> _Prior:
     """The priors of the table, averaged for one component by how likely each makes its means.
 
@@ -209,15 +222,11 @@ def _average_prior(
     these is that with the precision C^-1 - X' V^-1 X, X being the terms at the templates and V the
     variances of the means: its most likely coefficients are the average of those of all priors.
     """
-    degree = powers.sum(axis=1)
-    free = degree <= 1
-    span = float(np.ptp(means))
-    table = np.array(list(product(WIDTHS, RATES, plateaus)))
-    width, rate, plateau = (column[:, None] for column in table.T)
-    widths = np.where(free, 1.0, width * span * rate ** np.maximum(degree - plateau, 0.0))
+    free = powers.sum(axis=1) <= 1
+    table = prior_table(powers, float(np.ptp(means)))
+    widths = np.where(free, 1.0, table)
     fits = ridge(matrix * widths[:, None], means, variances, free)
-    # Few templates leave any curvature open: much more than `scale` is unlikely beforehand.
-    score = fits.log_evidence - 2 * np.log1p((width[:, 0] * span / scale) ** 2)
+    score = fits.log_evidence + log_prior(table, scale)
     weight = np.exp(score - score.max())
     weight /= weight.sum()
     typical = np.sqrt(weight @ widths**2).clip(min=1e-300)

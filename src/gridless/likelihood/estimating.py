@@ -1,5 +1,6 @@
 """From a likelihood to its estimate: the budget of uncertainties, p-values and warnings."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from gridless.curves import minimum
 from gridless.curves.curve import Curve
 from gridless.likelihood import warnings
-from gridless.likelihood.agreement import p_value
+from gridless.likelihood.agreement import Agreement, p_value
 from gridless.likelihood.channel import Channel, Place
 from gridless.likelihood.estimate import MODEL, SIMULATION, STAT, Estimate, ParameterEstimate
 from gridless.likelihood.warnings import EstimateWarning
@@ -169,10 +170,10 @@ def _weighted(likelihood: "Likelihood") -> bool:
     return any(channel.scores is not None for channel in likelihood.channels)
 
 
-def _labels(likelihood: "Likelihood") -> list[str]:
+def channel_labels(channels: Sequence[Channel]) -> list[str]:
     """A different name for every channel."""
     labels: list[str] = []
-    for number, channel in enumerate(likelihood.channels, start=1):
+    for number, channel in enumerate(channels, start=1):
         label = channel.name or f"channel {number}"
         labels.append(f"{label} ({number})" if label in labels else label)
     return labels
@@ -181,7 +182,9 @@ def _labels(likelihood: "Likelihood") -> list[str]:
 def _p_values(likelihood: "Likelihood", best: Array) -> tuple[dict[str, float], float | None]:
     """The p-value of every channel, and that of all: chi2 and degrees of freedom add."""
     each, chi2, dof = {}, 0.0, 0
-    for label, channel in zip(_labels(likelihood), likelihood.channels, strict=True):
+    for label, channel in zip(
+        channel_labels(likelihood.channels), likelihood.channels, strict=True
+    ):
         if channel.agreement is not None:
             found, free = channel.agreement.chi2(Place(channel, likelihood.grid).own(best))
             each[label] = p_value(found, free)
@@ -201,7 +204,7 @@ def _warnings(
     found: list[EstimateWarning] = []
     for one in results:
         found += warnings.bound_warnings(one.name, one.value, one.bounds, one.cut, one.stat)
-    labels, several = _labels(likelihood), len(likelihood.channels) > 1
+    labels, several = channel_labels(likelihood.channels), len(likelihood.channels) > 1
     values = likelihood.grid.from_unit(best)
     each: list[EstimateWarning] = []
     for label, channel in zip(labels, likelihood.channels, strict=True):
@@ -211,12 +214,8 @@ def _warnings(
         own += channel.warnings
         own += _gap_warnings(channel, Place(channel, likelihood.grid).axes, values, results)
         if channel.agreement is not None:
-            filling = channel.agreement.filling
-            own += warnings.far_warnings(filling.far, filling.rows, filling.named)
-            own += warnings.outside_warnings(filling.outside, filling.events)
-            own += warnings.fit_warnings(p_values[label])
             place = Place(channel, likelihood.grid)
-            own += warnings.copy_warnings(channel.agreement.copied(place.own(best)))
+            own += event_warnings(channel.agreement, p_values[label], place.own(best))
         each += [w._replace(text=f"{label}: {w.text}") if several else w for w in own]
     found += each
     if together is not None and not any(w.name == "bad_fit" for w in each):
@@ -231,6 +230,17 @@ def _warnings(
         ]
         found += warnings.source_warnings(source, without)
     return tuple(dict.fromkeys(found))
+
+
+def event_warnings(agreement: Agreement, p_value: float, t: Array) -> list[EstimateWarning]:
+    """What the events of a channel say against its estimate t, in units of the channel's range."""
+    filling = agreement.filling
+    return [
+        *warnings.far_warnings(filling.far, filling.rows, filling.named),
+        *warnings.outside_warnings(filling.outside, filling.events),
+        *warnings.fit_warnings(p_value),
+        *warnings.copy_warnings(agreement.copied(t)),
+    ]
 
 
 def _gap_warnings(

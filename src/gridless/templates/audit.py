@@ -12,7 +12,7 @@ import numpy as np
 
 from gridless.distributed import of_first, total
 from gridless.errors import InputError
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import LARGEST_VALUE, Array, unusable_units
 from gridless.templates.event_findings import find_copies, find_sentinels
 from gridless.templates.finding import Finding
 from gridless.templates.grid import Grid
@@ -92,7 +92,7 @@ class Audit:
         return cls(content["title"], tuple(Finding(**finding) for finding in content["findings"]))
 
     def __repr__(self) -> str:
-        width = max(len(finding.demand) for finding in self.findings)
+        width = max((len(finding.demand) for finding in self.findings), default=0)
         return "\n".join([self.title, *(f"  {finding.line(width)}" for finding in self.findings)])
 
     def _repr_html_(self) -> str:
@@ -123,6 +123,9 @@ def audit(templates: "Templates", components: int, objective: str, flat_grid: bo
     -------
     Audit
     """
+    for name, column in zip(templates.observables, templates.x.T, strict=True):
+        if np.abs(column).max() > LARGEST_VALUE:
+            raise unusable_units(name, column)
     grid = templates.grid
     pairs = grid.neighbours()
     findings: list[Finding] = []

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from gridless import distributed
 from gridless.density.network import Network
-from gridless.errors import InputError
-from gridless.templates.arrays import Array, slices
+from gridless.templates.arrays import Array, slices, unusable_units
 from gridless.templates.templates import Templates
 
 # Events of one pass of the network.
@@ -147,10 +146,7 @@ def _check_scale(templates: Templates, network: Network) -> None:
     fits &= (spread == 0) | (spread > least)
     for name, column, fit in zip(templates.observables, templates.x.T, fits, strict=True):
         if not fit:
-            raise InputError(
-                f"x: column {name!r} has values as large as {np.abs(column).max():g}; give it in "
-                "units in which its values are nearer to 1"
-            )
+            raise unusable_units(name, column)
 
 
 def input_transformation(x: Array) -> tuple[Array, Array, Array]:

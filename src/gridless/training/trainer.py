@@ -137,7 +137,8 @@ class Trainer:
             expected |= numbered(name, parameters)
         term = self.term.tensors() if state.stage == 2 else {}
         known = self.term.active or state.stage == 1
-        if known and state.fits(expected) and {"adam_steps", *term} <= state.tensors.keys():
+        fits = known and state.fits(expected) and {"adam_steps", *term} <= state.tensors.keys()
+        if fits and _is_generator_state(state.tensors["generator"]):
             return state
         self.checkpoint.refuse(f"{self.checkpoint.path} does not fit the network")
         return None
@@ -155,6 +156,15 @@ class Trainer:
             stop = start + size
             piece = slice(start, stop) if stop <= total else torch.arange(start, stop) % total
             yield self.events[piece]
+
+
+def _is_generator_state(state: Tensor) -> bool:
+    """Whether random numbers can be drawn from it."""
+    try:
+        torch.Generator().set_state(state)
+    except RuntimeError:
+        return False
+    return True
 
 
 @torch.no_grad()

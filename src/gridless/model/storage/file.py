@@ -237,6 +237,9 @@ def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | n
         state = _under("replicas.network.", arrays)
         copies = _build_network(header, grid, made_by, header.members * len(changes), state)
         replicas = Replicas(copies, changes)
+    for one in header.summary.distributions if header.summary is not None else ():
+        if len(one.shares) != len(grid):
+            raise InputError(f"damaged, its summary has {len(one.shares)} templates; {_CURE}")
     cells = None
     if any(name.startswith("cells.") for name in arrays):
         centres = take(arrays, "cells.centres", None, len(header.query.observables))
