@@ -122,8 +122,8 @@ class Row:
 
 
 def exact_estimates(problem: Problem, x: np.ndarray, truth: Any) -> np.ndarray:
-    """The exact maximum likelihood and its error (parameters, 2). Of an only parameter they are found
-    without interpolation in theta."""
+    """The exact maximum likelihood and its error (parameters, 2). Those of an only parameter are
+    found without interpolation in theta."""
     if len(problem.example.parameters) > 1:
         found = problem.example.likelihood(x).maximum()
         return np.stack([found.values, found.errors], axis=1)
