@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from helpers import make_perceptrons
 
 import gridless as gl
-from gridless.density.network import make_perceptrons
 from gridless.examples import OneObservable, TwoObservables
 from gridless.training.events import input_transformation, split_events
 

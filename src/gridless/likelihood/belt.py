@@ -23,6 +23,7 @@ from gridless.errors import InputError
 from gridless.files.write import write_whole
 from gridless.likelihood.channel import Place, generator
 from gridless.parallel import run
+from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Settings(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Belt:
+class Belt(Lines):
     """Pseudo-experiments at many values of one parameter; `likelihood.belt()` makes it.
 
     Belts of further pseudo-experiments, with another seed, add up: `a + b`.

@@ -67,7 +67,7 @@ def generator(*seed: int) -> np.random.Generator:
 
 
 class Constraint(NamedTuple):
-    """What another measurement says of a parameter: a Gaussian of this value and error."""
+    """A Gaussian constraint on a parameter, from another measurement of this value and error."""
 
     parameter: str
     value: float
@@ -99,6 +99,9 @@ class Channel:
         The events in the cells of the simulation.
     undivided : array, optional
         sum_i w_i log q of an implied prior that was not divided by.
+    mean_score : Source, optional
+        Of a density that was taken at its word: its mean score in the simulation, then what that is
+        uncertain by.
     warnings : tuple of EstimateWarning
         Those that hold for every estimate with the model.
     model : str
@@ -122,6 +125,7 @@ class Channel:
     sources: Mapping[str, Source] = field(default_factory=dict)
     agreement: Agreement | None = None
     undivided: Array | None = None
+    mean_score: Source | None = None
     warnings: tuple[EstimateWarning, ...] = ()
     model: str = ""
     name: str = ""
@@ -155,6 +159,9 @@ class Channel:
             if self.agreement and other.agreement
             else None,
             undivided=_add(self.undivided, other.undivided),
+            mean_score=self.mean_score + other.mean_score
+            if self.mean_score and other.mean_score
+            else None,
             toys=self.toys + other.toys if self.toys and other.toys else None,
             observed=self.observed + other.observed if self.observed and other.observed else None,
             offered=add_offered(self, other),
@@ -188,6 +195,7 @@ class Channel:
             sources={name: source.restrict(axis, t) for name, source in self.sources.items()},
             agreement=self.agreement and self.agreement.restrict(axis, t),
             undivided=undivided,
+            mean_score=self.mean_score and self.mean_score.restrict(axis, t),
             toys=self.toys and self.toys.restrict(axis, t),
             distance=self.distance and self.distance.restrict(axis, t),
         )

@@ -35,7 +35,7 @@ class Likelihood(Displayed, Derived):
     `model.likelihood(x)` makes it. Call it with theta; add likelihoods of other events and of other
     models; give it to iminuit, alone or added to iminuit's own costs. It is kept as Chebyshev
     coefficients in theta, so nothing is evaluated on the events again. `fix` and `constrain` give
-    the likelihood with a parameter held, or with what another measurement says of it.
+    the likelihood with a parameter held, or with a Gaussian constraint on it.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ class Likelihood(Displayed, Derived):
         parameter : str
             Which parameter.
         value, error : float
-            What another measurement says of it.
+            The Gaussian constraint: what another measurement gave.
 
         Returns
         -------

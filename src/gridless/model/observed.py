@@ -1,4 +1,4 @@
-"""The likelihood of observed events as a channel: calibrated, or as the network has learnt it.
+"""Observed events as a channel of a likelihood: calibrated, or as the network has learnt it.
 
 Every group of events is a channel with a name.
 """
