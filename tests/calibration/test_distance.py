@@ -7,7 +7,7 @@ from gridless.calibration.calibration import Calibration, calibrate
 from gridless.calibration.distance import MeanDistance
 from gridless.calibration.moments import Moments
 from gridless.likelihood.likelihood import Likelihood
-from gridless.model.channels import channel_of_sum
+from gridless.model.observed import channel_of_sum
 from gridless.templates.grid import Grid
 
 EVENTS = 10_000
