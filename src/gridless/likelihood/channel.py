@@ -17,8 +17,8 @@ from gridless.templates.arrays import Array, as_number
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Binned
 
-# A draw of everything that a channel's simulation leaves open uses the same random numbers in all
-# parts of one model; this is their seed's last part.
+# Last number of the seed for draws of what the simulation leaves open: parts of one model, which
+# share their simulation, share these random numbers.
 SHARED = 1
 
 

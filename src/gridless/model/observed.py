@@ -44,7 +44,7 @@ Evaluate = Callable[[Array, Array | None], Likelihood]
 def calibrated_channel(
     network: Network, calibration: Calibration, grid: Grid, table: Array, weights: Array | None
 ) -> Channel:
-    """The likelihood that the templates themselves vouch for: see `Calibration`."""
+    """The likelihood that is calibrated by the templates: see `Calibration`."""
     size = len(calibration.centre)
     total, weight = np.zeros(size), 0.0
     products, sums, squares = np.zeros((size, size)), np.zeros(size), 0.0
