@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from gridless.calibration.calibration import Calibration
+from gridless.calibration.distance import MeanDistance
 from gridless.calibration.source import Interpolation, TemplateNoise
 from gridless.curves import chebyshev
 from gridless.density.network import Network
@@ -82,6 +83,7 @@ def channel_of_sum(
             SIMULATION: TemplateNoise(calibration, weight),
             MODEL: Interpolation(calibration, weight),
         },
+        distance=MeanDistance(calibration, y, weight),
     )
 
 
