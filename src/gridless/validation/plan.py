@@ -19,8 +19,9 @@ from gridless.fitting import fit
 from gridless.likelihood.estimate import MODEL, SIMULATION
 from gridless.likelihood.estimating import beyond_covariances
 from gridless.likelihood.likelihood import Likelihood
-from gridless.model.channels import channel_of_sum
 from gridless.model.model import Model
+from gridless.model.observed import channel_of_sum
+from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 from gridless.templates.templates import Templates
@@ -28,14 +29,14 @@ from gridless.templates.templates import Templates
 COST = 1.1  # of the statistical error: simulation that makes the total no larger is enough
 FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # times the simulation at hand, in the table
 PLACES = 5  # values of theta over which a plan averages, if none is given
-WEAK_INFORMATION = 200.0  # chi2 of the templates for theta: with less a network learns only a part
+WEAK_INFORMATION = 400.0  # chi2 of the templates for theta: with less a network learns only a part
 MAX_DEGREE = {1: 8, 2: 4, 3: 3}  # of the curve through a pilot's means
 LEAST_TRUE = 0.25  # of the information: a pilot that is noise for the rest is not corrected further
 MUCH_BETTER = 0.95  # of the error: another template is advised if it gets below
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Lines):
     """Errors to expect, and what to simulate; `gl.plan` makes it.
 
     Attributes
