@@ -26,7 +26,8 @@ LARGE_LOG_Q = 0.5  # units of log likelihood: a correction this large is not exa
 COLLAPSED_LOG_Q = 0.1  # units of log likelihood between templates and halfway between them
 SCORE_CHECK_P_VALUE = 1e-3  # of the means of all templates together
 BIASED = 0.5  # statistical errors by which the simulation may say that an estimate is off
-BIASED_NOISE = 2.5  # how often what it is known to: one in a hundred by chance
+# In units of what it is known to: a network that was trained on the templates follows their noise.
+BIASED_NOISE = 1.0
 LEAST_INFORMATION = 25.0  # in chi2: a slope that is known to a fifth of itself
 LEAST_GAIN = 3.0  # units of log likelihood on held-out events
 WIDE_GAP = 0.5  # statistical errors: templates 0.1 apart leave 0.1 to 0.4 open in our examples
