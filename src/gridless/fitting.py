@@ -122,8 +122,8 @@ def fit(
         Without calibration: bootstrap replicas of the templates that give the uncertainty from
         finite simulation; 32 by default, 0 for none.
     calibrate : bool
-        Make likelihoods of what the templates themselves say of the network's outputs: valid
-        whatever it learnt. If not, the network's density is taken at its word.
+        Calibrate likelihoods by the mean and covariance of the network's outputs in the templates:
+        valid whatever it learnt. If not, the network's density is taken as it is.
     seed : int
         Fixes everything random.
     device : str

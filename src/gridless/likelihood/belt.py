@@ -120,9 +120,9 @@ class Belt(Lines):
         return np.asarray(p_with / p_without.clip(min=1 / max(1, self.toys)))
 
     def _last(self, margin: Array, theta: Array) -> float:
-        """Where, going on, values stop to belong to the interval; the last, if they do not."""
+        """The outer end of the interval on one side; the last value if it reaches that far."""
         outside = margin < 0
-        # From the far end: gaps between belong to it, as they would to its hull.
+        # From the far end inwards: gaps inside of the interval are filled.
         inside = np.flatnonzero(~outside)
         if not len(inside):
             return float(theta[0])

@@ -16,6 +16,7 @@ from gridless.likelihood.channel import (
     Channel,
     Constraint,
     common_grid,
+    distances,
     join_constraints,
     make_constraint,
     make_curve,
@@ -361,7 +362,11 @@ class Likelihood(Displayed, Derived):
     @cached_property
     def unit_best(self) -> Array:
         """The minimum in units of the range."""
-        return minimum.lowest(self.curve)
+        return minimum.lowest(self.curve, distance=self._distance)
+
+    def _distance(self, t: Array) -> Array:
+        """What tells minima (points, parameters) apart: minus twice a log likelihood."""
+        return np.asarray(2 * self.curve(t) + distances(self.channels, self.grid, t))
 
     @cached_property
     def _floor(self) -> float:

@@ -30,6 +30,8 @@ BIASED = 0.5  # statistical errors by which the simulation may say that an estim
 BIASED_NOISE = 1.0
 LEAST_INFORMATION = 25.0  # in chi2: a slope that is known to a fifth of itself
 LEAST_GAIN = 3.0  # units of log likelihood on held-out events
+# Errors from simulation: templates of few events leave as much open as they know, up to 1.2.
+WIDE_OF_SIMULATION = 2.0
 WIDE_GAP = 0.5  # statistical errors: templates 0.1 apart leave 0.1 to 0.4 open in our examples
 FAR_PULL = 3.0  # standard deviations of its constraint that a nuisance parameter may be pulled
 TIGHT_PULL = 0.05  # of its constraint: an error after the fit that few variations are meant for
@@ -119,7 +121,7 @@ WARNINGS = (
     Rule(
         "wide_gap",
         "what the templates leave open between them, `model` in the budget, is over "
-        f"{WIDE_GAP:g} statistical errors and more than their statistics",
+        f"{WIDE_GAP:g} statistical errors and over twice their statistics",
         "simulate a template between the two that are named; `gl.gaps(model)` has all gaps",
         serious=False,
     ),
@@ -226,7 +228,7 @@ def extrapolation_warnings(values: Array, grid: Grid) -> list[EstimateWarning]:
 
 def is_wide(left_open: float, stat: float, simulation: float) -> bool:
     """Whether a template between two others would help, and more events of each would not."""
-    return left_open > max(WIDE_GAP * stat, simulation)
+    return left_open > max(WIDE_GAP * stat, WIDE_OF_SIMULATION * simulation)
 
 
 def gap_warnings(name: str, sizes: tuple[float, float, float], ends: str) -> list[EstimateWarning]:
