@@ -165,10 +165,11 @@ def fit(
     net, grid = trainer.network, mixture.grid
     q = implied_prior(net, split.unseen, grid)
     calibration = copies = None
+    # Means over events that the network has seen would count its fit to their noise.
+    noisy = net.members > 1 or fits_noise(units, net.size)
+    fold = split.fold if noisy else None
     if options.calibrate:
-        # Means over events that the network has seen would count its fit to their noise.
-        noisy = net.members > 1 or fits_noise(units, net.size)
-        calibration = calibrate_network(net, mixture, split.fold if noisy else None)
+        calibration = calibrate_network(net, mixture, fold)
     elif options.replicas != 0:
         unseen = split.held_out if net.members > 1 else None
         copies = replicate(trainer, unseen, options.replicas or DEFAULT_REPLICAS, q.log_q.shape)
@@ -176,7 +177,7 @@ def fit(
     simulated = keep_events(mixture.x, mixture.template, mixture.event_weights, options.seed)
     summary = summarise(templates, options.components, target)
     files = files_of_all_ranks(mixture.files)
-    measurement = measure_network(net, varied, options.seed) if varied else None
+    measurement = measure_network(net, varied, options.seed, fold) if varied else None
     names = [one.name for one in varied.nuisances] if varied else []
     binned = bin_samples(varied.samples, names, summary.edges, grid) if varied else ()
     return Model(

@@ -92,7 +92,8 @@ def fit_mean_curve(
     certain : bool
         For long summaries and few templates. Turn to components of curvature only where it is
         beyond the noise: the component with the most curvature is otherwise that of the most
-        noise. And take a curvature far beyond the change of the means as unlikely beforehand.
+        noise. Take a curvature far beyond the change of the means as unlikely beforehand. And let
+        the prior fall off from a degree of half as many as there are templates at the latest.
     plateaus : tuple of int
         Degrees from which the prior may fall off.
 
@@ -107,6 +108,8 @@ def fit_mean_curve(
     means = moments.mean @ rotation
     covariance = rotation.T @ moments.mean_covariance @ rotation
     scale = MODERATE * float(means.std(axis=0).max()) if certain else np.inf
+    if certain:
+        plateaus = tuple(m for m in plateaus if m <= max(min(plateaus), count // 2))
     widths = np.stack(
         [
             _prior_widths(matrix, powers, means[:, i], covariance[:, i, i], scale, plateaus)
