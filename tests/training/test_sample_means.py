@@ -87,7 +87,7 @@ def test_variations_lose_the_events_that_the_nominal_sample_loses():
     assert np.array_equal(some.nominal.x, X[rows])
     up, down = some.varied[0].sides
     assert np.array_equal(up.x, X[rows[rows >= 100]] + 0.1)
-    assert np.array_equal(some.nominal.x[down.key], down.x + 0.1)
+    assert some.nominal.x[down.key] == pytest.approx(down.x + 0.1)
     (weighted,) = some.varied[1].sides
     assert weighted.x is some.nominal.x
     assert np.array_equal(weighted.weights, WEIGHT.sides[0].weights[rows])

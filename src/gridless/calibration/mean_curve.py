@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from scipy.special import chdtrc
+from scipy.special import chdtrc, factorial
 
 from gridless.calibration.moments import Moments
 from gridless.curves.polynomials import Powers, powers_up_to, slopes, terms
@@ -29,6 +29,8 @@ RATES = (0.15, 0.3, 0.45)
 PLATEAUS = (2, 4)
 # Width that is usual beforehand, in units of the spread of the means over the templates.
 MODERATE = 0.3
+# Sizes of coefficients, in units of the largest that the resolution of one event allows.
+RESOLVED = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,8 @@ def fit_mean_curve(
         For long summaries and few templates. Turn to components of curvature only where it is
         beyond the noise: the component with the most curvature is otherwise that of the most
         noise. Take a curvature far beyond the change of the means as unlikely beforehand. And let
-        the prior fall off from a degree of half as many as there are templates at the latest.
+        the prior fall off from a degree of half as many as there are templates at the latest; but
+        count on as much curvature in all components as one event resolves, if some have it.
     plateaus : tuple of int
         Degrees from which the prior may fall off.
 
@@ -117,6 +120,9 @@ def fit_mean_curve(
         ],
         axis=1,
     )
+    if certain:
+        resolved = _resolved_widths(matrix, powers, means, np.einsum("kii->ik", covariance))
+        widths = np.hypot(widths, resolved[:, None])
     return _posterior(matrix, powers, widths, moments, rotation)
 
 
@@ -211,6 +217,35 @@ def _prior_widths(
         squares.append(widths**2)
     weight = np.exp(np.array(scores) - max(scores))
     return np.where(free, np.inf, np.sqrt(weight @ np.array(squares) / weight.sum()))
+
+
+def _resolved_widths(matrix: Array, powers: Powers, means: Array, variances: Array) -> Array:
+    """The widths (terms,) of a prior of all components by what one event resolves.
+
+    l is the change of the mean summary over half of the range, in units of the spread of one event.
+    With normal observables a coefficient of degree m is at most l^m / (2^(m-1) sqrt(m!)): the m-th
+    derivative of the mean of any summary of variance 1 is below sqrt(m!) l^m. The prior has a share
+    of that, the same for all components. Three templates tell the curvature of one combination of
+    them only; if that has some, the others will have it too.
+    """
+    degree = powers.sum(axis=1)
+    free = degree <= 1
+    straight = np.linalg.lstsq(matrix[:, free], means, rcond=None)[0]
+    change = np.linalg.norm(straight[1:], axis=1)  # of each parameter
+    change = powers[free][1:].T @ change  # in their order
+    most = np.prod(change**powers / np.sqrt(factorial(powers)), axis=1) / 2.0 ** (degree - 1)
+    most = np.where(free, 0.0, most)
+    scores = []
+    for share in RESOLVED:
+        rows = share * most * matrix
+        scores.append(
+            sum(
+                _restricted_likelihood(matrix[:, free], y, rows @ rows.T + np.diag(v))
+                for y, v in zip(means.T, variances, strict=True)
+            )
+        )
+    weight = np.exp(np.array(scores) - max(scores))
+    return np.asarray(most * np.sqrt(weight @ np.square(RESOLVED) / weight.sum()))
 
 
 def _restricted_likelihood(free: Array, means: Array, covariance: Array) -> float:

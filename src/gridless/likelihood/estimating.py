@@ -1,6 +1,7 @@
 """From a likelihood to its estimate: the budget of uncertainties, p-values and warnings."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -197,18 +198,10 @@ def _warnings(
     values = likelihood.grid.from_unit(best)
     each: list[EstimateWarning] = []
     for label, channel in zip(labels, likelihood.channels, strict=True):
-        own = warnings.extrapolation_warnings(
-            values[Place(channel, likelihood.grid).axes], channel.grid
-        )
-        own += channel.warnings
-        own += _gap_warnings(channel, Place(channel, likelihood.grid).axes, values, results)
+        axes = Place(channel, likelihood.grid).axes
+        own = channel_warnings(channel, values[axes], [results[p] for p in axes])
         if channel.agreement is not None:
-            filling = channel.agreement.filling
-            own += warnings.far_warnings(filling.far, filling.rows, filling.named)
-            own += warnings.outside_warnings(filling.outside, filling.events)
             own += warnings.fit_warnings(p_values[label])
-            place = Place(channel, likelihood.grid)
-            own += warnings.copy_warnings(channel.agreement.copied(place.own(best)))
         each += [w._replace(text=f"{label}: {w.text}") if several else w for w in own]
     found += each
     if together is not None and not any(w.name == "bad_fit" for w in each):
@@ -225,19 +218,37 @@ def _warnings(
     return tuple(dict.fromkeys(found))
 
 
-def _gap_warnings(
-    channel: Channel, axes: Any, values: Array, results: list[ParameterEstimate]
+def channel_warnings(
+    channel: Channel, values: Array, results: Sequence[ParameterEstimate]
 ) -> list[EstimateWarning]:
-    """Whether the templates around the estimate are too far apart."""
-    found: list[EstimateWarning] = []
-    if MODEL not in channel.sources or len(channel.grid) < 2:
-        return found
+    """What speaks against the estimate in the events and the templates of one channel.
+
+    Parameters
+    ----------
+    channel : Channel
+        The events.
+    values : array (parameters,)
+        The estimate of the channel's parameters.
+    results : sequence of ParameterEstimate
+        The same with errors, without those that are held.
+
+    Returns
+    -------
+    list of EstimateWarning
+    """
     grid = channel.grid
-    ends = " and ".join(grid.label(k) for k in grid.around(values[axes]))
-    for one in (results[p] for p in axes):
-        if MODEL in one.budget and one.stat > 0:
-            sizes = one.budget[MODEL], one.stat, one.budget.get(SIMULATION, 0.0)
-            found += warnings.gap_warnings(one.name, sizes, ends)
+    found = [*warnings.extrapolation_warnings(values, grid), *channel.warnings]
+    if MODEL in channel.sources and len(grid) > 1:
+        ends = " and ".join(grid.label(k) for k in grid.around(values))
+        for one in results:
+            if MODEL in one.budget and one.stat > 0:
+                sizes = one.budget[MODEL], one.stat, one.budget.get(SIMULATION, 0.0)
+                found += warnings.gap_warnings(one.name, sizes, ends)
+    if channel.agreement is not None:
+        filling = channel.agreement.filling
+        found += warnings.far_warnings(filling.far, filling.rows, filling.named)
+        found += warnings.outside_warnings(filling.outside, filling.events)
+        found += warnings.copy_warnings(channel.agreement.copied(grid.to_unit(values)))
     return found
 
 

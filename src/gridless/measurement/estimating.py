@@ -9,6 +9,7 @@ from gridless.likelihood import warnings
 from gridless.likelihood.agreement import p_value
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.estimate import STAT, ParameterEstimate, read_only
+from gridless.likelihood.estimating import channel_warnings
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.measurement.estimate import MeasurementEstimate, NuisanceEstimate
 from gridless.templates.arrays import Array
@@ -162,12 +163,9 @@ def _warnings(
         found += warnings.bound_warnings(one.name, one.value, one.bounds, one.cut, one.error)
     channels = likelihood.channels
     for label, channel in zip(_labels(channels), channels, strict=True):
-        grid = channel.grid
-        values = likelihood.joint.best[[likelihood.joint.place(name) for name in grid.parameters]]
-        own = [*warnings.extrapolation_warnings(values, grid), *channel.warnings]
-        if channel.agreement is not None:
-            filling = channel.agreement.filling
-            own += warnings.outside_warnings(filling.outside, filling.events)
+        names = channel.grid.parameters
+        values = likelihood.joint.best[[likelihood.joint.place(name) for name in names]]
+        own = channel_warnings(channel, values, [one for one in results if one.name in names])
         if label in p_values:
             own += warnings.fit_warnings(p_values[label])
         several = len(channels) > 1
