@@ -1,8 +1,8 @@
 """Which check sees which fault of data or templates: the table in docs/faults.md.
 
-`python -m benchmarks.statistical_faults [--models n]` trains good models and models of faulty
-templates on the two-observable example, estimates good and faulty data with them, and counts
-warnings by name. `--only data` or `--only templates` keeps what is stored of the other kind;
+`python -m benchmarks.statistical_faults [--models n] [--first seed]` trains good models and models
+of faulty templates on the two-observable example, estimates good and faulty data with them, and
+counts warnings by name. `--only data` or `--only templates` keeps what is stored of the other kind;
 `--page` only writes the table of the stored results into the page.
 """
 
@@ -289,10 +289,10 @@ def fit(x: Array, theta: Array, weights: Array | None = None, seed: int = 0) -> 
     return gl.fit(gl.Templates(x, theta, (0, 1), weights, observables=names), seed=seed)
 
 
-def data_rows(models: int, samples: int) -> list[Row]:
+def data_rows(seeds: range, samples: int) -> list[Row]:
     """Every fault of data, with good models."""
     rows = [Row(fault.name, "data", fault.hidden) for fault in DATA]
-    for seed in range(models):
+    for seed in seeds:
         model = fit(*arrays(seed), seed=seed)
         for number in range(samples):
             x = EXAMPLE.sample(TRUTH, OBSERVED, 1_000 * seed + number + 500)
@@ -306,12 +306,12 @@ def data_rows(models: int, samples: int) -> list[Row]:
     return rows
 
 
-def template_rows(models: int) -> list[Row]:
+def template_rows(seeds: range) -> list[Row]:
     """Every fault of templates, with good data at several theta."""
     rows = []
     for fault in TEMPLATES:
         row = Row(fault.name, "templates", fault.hidden)
-        for seed in range(models):
+        for seed in seeds:
             made = fault.make(*arrays(seed), np.random.default_rng(seed))
             try:
                 model = fit(*made, seed=seed)
@@ -359,14 +359,16 @@ def main() -> None:
     """Run it, store the rows and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=int, default=8, help="models for faulty data")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--only", choices=("data", "templates"), help="faults of this kind")
     parser.add_argument("--page", action="store_true", help="only write the page again")
     given = parser.parse_args()
     torch.set_num_threads(1)
     if not given.page and given.only != "templates":
-        store("data", data_rows(given.models, 3))
+        store("data", data_rows(range(given.first, given.first + given.models), 3))
     if not given.page and given.only != "data":
-        store("templates", template_rows(max(1, given.models // 2)))
+        half = max(1, given.models // 2)
+        store("templates", template_rows(range(given.first, given.first + half)))
     write_page(stored())
 
 

@@ -51,6 +51,11 @@ def test_bad_options_are_refused_before_training(templates, options, message):
         gl.fit(templates, **options)
 
 
+def test_an_array_in_place_of_templates_says_how_to_make_them():
+    with pytest.raises(gl.InputError, match=r"templates: ndarray; make Templates of arrays, gl\."):
+        gl.fit(np.zeros((5, 1)))
+
+
 def test_histograms_of_many_observables_are_refused():
     x = np.random.default_rng(1).normal(size=(2000, 4))
     templates = gl.Templates(x, np.repeat([0.25, 0.75], 1000), (0, 1))

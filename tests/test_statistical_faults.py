@@ -39,9 +39,9 @@ def test_a_fault_is_made_estimated_and_counted(monkeypatch):
     monkeypatch.setattr(faults, "DATA", chosen)
     monkeypatch.setattr(faults, "TEMPLATES", [faults.TEMPLATES[0]])
     monkeypatch.setattr(faults, "TRUTHS", (0.5,))
-    none, twice = faults.data_rows(1, 1)
+    none, twice = faults.data_rows(range(1), 1)
     assert twice.names["repeated_events"] == 1
     assert none.names["audit (size)"] == 1
-    (row,) = faults.template_rows(1)
+    (row,) = faults.template_rows(range(1))
     assert row.cells()[0] == "none"
     assert row.cells()[3] == "1/1"

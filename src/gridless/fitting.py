@@ -9,13 +9,14 @@ import torch
 from torch import nn
 
 from gridless import distributed
+from gridless.calibration.calibration import calibrate as calibrate_moments
 from gridless.density.basis import Basis
 from gridless.errors import InputError
 from gridless.model.cells import make_cells
 from gridless.model.model import Model
 from gridless.model.prior import implied_prior
 from gridless.model.record import FitOptions, TrainingRecord
-from gridless.model.virtual import keep_events
+from gridless.model.reweighting import keep_events
 from gridless.systematics.bins import bin_samples
 from gridless.systematics.inputs import (
     Background,
@@ -29,13 +30,13 @@ from gridless.templates.grid import Grid
 from gridless.templates.summary import files_of_all_ranks, summarise
 from gridless.templates.templates import Templates
 from gridless.training.building import check_size, make_network
-from gridless.training.calibration import calibrate_network
 from gridless.training.checkpoint import Checkpoint, checkpoint_path, fingerprint
 from gridless.training.events import Events, Split, split_events
 from gridless.training.measuring import check_measurement, measure_network
 from gridless.training.objectives import Objective, find_objective
 from gridless.training.replicas import replicate
 from gridless.training.sizing import choose_size, fits_noise
+from gridless.training.template_means import template_moments
 from gridless.training.trainer import Schedule, Trainer, train
 
 # Steps of Adam that a training takes by default, at the least; and passes over the events.
@@ -169,7 +170,8 @@ def fit(
     noisy = net.members > 1 or fits_noise(units, net.size)
     fold = split.fold if noisy else None
     if options.calibrate:
-        calibration = calibrate_network(net, mixture, fold)
+        moments = template_moments(net, mixture, fold)
+        calibration = calibrate_moments(moments)
     elif options.replicas != 0:
         unseen = split.held_out if net.members > 1 else None
         copies = replicate(trainer, unseen, options.replicas or DEFAULT_REPLICAS, q.log_q.shape)
@@ -187,8 +189,8 @@ def fit(
 
 
 class _Trained(NamedTuple):
-    """What was trained, on which events with which weights, how that went, and how much all events
-    know, in units of log likelihood."""
+    """A trained network with its events and their weights, the record of the training, and the log
+    likelihood that all events gain by it."""
 
     trainer: Trainer
     split: Split
@@ -234,7 +236,7 @@ def _held_out_share(options: FitOptions, members: int) -> float:
     """The share of the events that a member does not see."""
     if options.validation is not None:
         return options.validation
-    # Each event is kept out by one member of an ensemble, and none is wasted.
+    # Each event is kept out by exactly one member of an ensemble.
     return DEFAULT_VALIDATION if members == 1 else 1 / members
 
 

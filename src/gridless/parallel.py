@@ -178,7 +178,7 @@ def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
 
 @contextmanager
 def _silent(package: str) -> Iterator[None]:
-    """Without what a package logs: what a user needs to know we say ourselves, in one line."""
+    """Silence the log of a package; our own messages say what a user needs to know."""
     every = [package, *(n for n in logging.root.manager.loggerDict if n.startswith(f"{package}."))]
     loggers = [logging.getLogger(name) for name in every]
     levels = [logger.level for logger in loggers]

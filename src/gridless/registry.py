@@ -24,8 +24,8 @@ def call_of(thing: HasOptions) -> str:
 
 
 class Registry(Generic[T]):
-    """Things of one kind by name: ours as `module:attribute`, loaded on first use, and those that
-    users `register`."""
+    """Plug-ins of one kind by name: ours as `module:attribute`, loaded on first use, and those
+    that users `register`."""
 
     def __init__(self, kind: str, ours: dict[str, str]) -> None:
         self.kind = kind

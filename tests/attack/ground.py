@@ -15,7 +15,8 @@ from gridless.training import checkpoint as checkpoints
 OBSERVABLES = ("x", "y")
 EVENTS = 80  # observed events: small files make for many cases
 PER_TEMPLATE = 40
-OPTIONS = {"hidden": 2, "epochs": 2, "replicas": 2, "seed": 1}
+# With the number of members given no size is tried: a fit takes a third of the time.
+OPTIONS = {"hidden": 2, "ensemble": 4, "epochs": 2, "replicas": 2, "seed": 1}
 YAML = """\
 templates: t_{theta}.npz
 parameters:

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 from tests.files import samples
 
+import gridless as gl
+
 TEMPLATES = (0.1, 0.3, 0.5, 0.7, 0.9)
 PER_TEMPLATE = 4_000
 OBSERVED = 20_000
@@ -35,7 +37,8 @@ class Command:
 
 def _model(folder: Path, _: str) -> object:
     """What the model measures: its file names the command line too."""
-    return _run(folder, ["measure", "top.safetensors", "data.npz", "--json"]).stdout
+    model = gl.load(folder / "top.safetensors")
+    return gl.read_likelihood(model, folder / "data.npz").maximum().to_dict()
 
 
 def _page(folder: Path, _: str) -> object:
@@ -134,13 +137,17 @@ def kill_commands(rounds: int, seed: int, told: bool = True) -> bool:
             if done.returncode:
                 raise RuntimeError(f"{command.name} fails undisturbed: {done.stderr[-1000:]}")
             right = command.result(folder, done.stdout)
-            bad = sum(
-                not _killed(folder, command, moment * seconds, right)
-                for moment in _moments(command, rounds, random)
-            )
+            bad = late = 0
+            for moment in _moments(command, rounds, random):
+                came_right, ended = _killed(folder, command, moment * seconds, right)
+                bad += not came_right
+                late += ended
             wrong += bad
             if told:
-                print(f"{command.name}: {rounds * command.times} kills, {bad} wrong", flush=True)
+                count = rounds * command.times
+                print(
+                    f"{command.name}: {count} kills, {late} after its end, {bad} wrong", flush=True
+                )
     return wrong == 0
 
 
@@ -151,19 +158,21 @@ def _moments(command: Command, rounds: int, random: np.random.Generator) -> list
     return [*random.uniform(0, 1, count - late), *random.uniform(0.8, 1, late)]
 
 
-def _killed(folder: Path, command: Command, seconds: float, right: object) -> bool:
-    """Kill the command after some time, run it again, and compare."""
+def _killed(folder: Path, command: Command, seconds: float, right: object) -> tuple[bool, bool]:
+    """Kill the command after some time, run it again, and compare: whether it came right, and
+    whether the command had ended before the kill."""
     if command.name == "fit":
         (folder / "top.safetensors").unlink(missing_ok=True)
     process = _start(folder, command.arguments)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(seconds)
+    ended = process.poll() is not None
     _end(process)
     again = _run(folder, command.arguments)
     left = [path.name for path in folder.iterdir() if path.name.startswith(".")]
     if again.returncode or command.result(folder, again.stdout) != right:
         print(f"{command.name} killed after {seconds:.2f} s: {again.stderr[-500:]}", flush=True)
-        return False
+        return False, ended
     if left:
         print(f"{command.name} killed after {seconds:.2f} s leaves {', '.join(left)}", flush=True)
-    return True
+    return True, ended

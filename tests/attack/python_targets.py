@@ -58,7 +58,7 @@ def names(ground: Ground, rng: Generator, folder: Path) -> str:
     rows = list(csv.reader(io.StringIO(scan_csv(likelihood), newline="")))
     if any(len(row) != 3 for row in rows) or rows[1][0] != parameter:
         raise RuntimeError("the scan is not CSV of three columns")
-    if rng.random() < 0.05:
+    if rng.random() < 0.02:
         page(path, closure)
     return "same"
 

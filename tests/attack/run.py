@@ -64,8 +64,7 @@ def run_case(ground: Any, seed: int, case: int, folder: Path) -> Outcome:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     signal.setitimer(signal.ITIMER_REAL, TIME_LIMIT)
-    start = time.monotonic()
-    _BEGUN[:] = start, time.process_time()
+    _BEGUN[:] = time.monotonic(), time.process_time()
     try:
         with warnings.catch_warnings():
             # NumPy's and torch's own warnings say that something was not checked before.
@@ -85,7 +84,7 @@ def run_case(ground: Any, seed: int, case: int, folder: Path) -> Outcome:
         signal.setitimer(signal.ITIMER_REAL, 0)
     if outcome.kind == "different" and not target.checked:
         outcome = Outcome(case, target.name, "unseen")
-    return replace(outcome, seconds=time.monotonic() - start)
+    return replace(outcome, seconds=time.process_time() - _BEGUN[1])
 
 
 def _failure(case: int, target: str, kind: str, error: BaseException | None) -> Outcome:
@@ -185,8 +184,8 @@ def keep(outcome: Outcome, seed: int, folder: Path, kept: Path) -> None:
 
 
 def table(counts: Counter[tuple[str, str]], seconds: dict[str, float]) -> str:
-    """Counts by target and outcome, and milliseconds per case. `unseen`: another result in a format
-    that has no checksums."""
+    """Counts by target and outcome, and milliseconds of the processor per case. `unseen`: another
+    result in a format that has no checksums."""
     columns = (*COLUMNS, "unseen")
     lines = [f"{'target':18}" + "".join(f"{c:>10}" for c in (*columns, "all", "ms"))]
     for name in [*sorted(seconds), "all"]:

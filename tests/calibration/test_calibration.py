@@ -153,15 +153,29 @@ def test_noise_adds_over_parts_and_over_templates():
 
 
 def test_the_score_check_is_uniform_for_good_templates():
-    """Of all templates together, and of each as the others foretell it."""
+    """Of all templates together; of each as the others foretell it, small values are rare: several
+    tests share the chance of a false alarm."""
     made = [
         score_check(calibrate(moments_of(lambda x: np.tanh(x)[:, None], gaussian, 500, seed)))
         for seed in range(50)
     ]
     assert kstest([check.p_value for check in made], "uniform").pvalue > 1e-3
     each = np.concatenate([check.p_values for check in made])
-    assert kstest(each[::3], "uniform").pvalue > 1e-3
+    assert 0.02 < (each < 0.2).mean() < 0.2
     assert each.min() > 1e-4
+
+
+def test_means_that_change_fast_between_templates_do_not_look_wrong():
+    """A peak as narrow as the gap between templates: its mean is no smooth curve of theta."""
+
+    def peak(theta, events, random):
+        return random.random(events) < 0.1 + 0.8 * np.exp(-0.5 * ((theta[0] - 0.43) / 0.12) ** 2)
+
+    made = [
+        score_check(calibrate(moments_of(lambda x: x[:, None] * 1.0, peak, 5_000, seed)))
+        for seed in range(10)
+    ]
+    assert not any(check.suspects for check in made)
 
 
 @pytest.mark.parametrize("pair", [(3, 4), (2, 6), (0, 9)])
@@ -180,7 +194,7 @@ def test_an_edge_template_with_events_of_the_other_edge_is_named():
     """The curve through all templates bends to it: only the others can tell."""
 
     def mixed(theta, events, random):
-        other = random.random(events) < (0.2 if theta[0] == T[0, 0] else 0.0)
+        other = random.random(events) < (0.4 if theta[0] == T[0, 0] else 0.0)
         return gaussian(np.where(other, T[-1, 0], theta[0])[None], events, random)
 
     check = score_check(calibrate(moments_of(lambda x: np.stack([x, x**2], axis=1), mixed)))

@@ -53,6 +53,15 @@ def test_the_budget_adds_up_and_names_every_source(estimate):
     assert again.pulls == estimate.pulls
 
 
+def test_events_that_are_left_out_or_repeated_are_told_as_without_systematics(model, estimate):
+    assert not estimate.warnings
+    far = model.likelihood(np.concatenate([X, np.full((3, X.shape[1]), 1e6)])).maximum()
+    assert far.value == pytest.approx(estimate.value)
+    assert "3 of 4,003 events" in {w.name: w.text for w in far.warnings}["outside_simulation"]
+    twice = model.likelihood(np.concatenate([X, X[:400]])).maximum()
+    assert "9% of the events" in {w.name: w.text for w in twice.warnings}["repeated_events"]
+
+
 def test_the_expected_likelihood_has_its_maximum_where_it_was_made(model, estimate):
     expected = model.expected(0.4, len(X)).maximum()
     # What noise in the slopes pretends to know is taken out, which moves it a little.

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import chi2
 
 import gridless as gl
-from gridless.examples import Nuisances, OneObservable, OnlyWidth, TwoParameters
+from gridless.examples import Nuisances, OneObservable, OnlyWidth, TwoObservables, TwoParameters
+from gridless.model.reweighting import SimulatedEvents, keep_events, tilted
 from gridless.model.storage.file import model_bytes, model_from
-from gridless.model.virtual import SimulatedEvents, keep_events, tilted
 
 EXAMPLE = OnlyWidth()
 
@@ -37,6 +37,27 @@ def test_distributions_are_those_of_simulation(width, theta):
     assert p_value(found.x[:, 0], found.weights, fresh[:, 0]) > 1e-3
     drawn = found.sample(20_000, seed=4)
     assert drawn.std() == pytest.approx(0.5 + theta, rel=0.03)
+
+
+def test_distributions_are_right_whatever_the_network_learnt():
+    example = TwoObservables()
+    stiff = gl.fit(
+        example.templates(4_000, seed=1), hidden=2, basis=gl.ExpPolynomial(1), epochs=1, seed=1
+    )
+    weights, at = stiff.reweighting.at(np.array([0.43])), stiff.at(0.43)
+    fresh = example.sample(0.43, 50_000, seed=3)
+    before, after = replace(at, weights=weights, corrected=()), at
+    names = at.observables
+    assert min(before.p_value(n, x) for n, x in zip(names, fresh.T, strict=True)) < 1e-4
+    assert min(after.p_value(n, x) for n, x in zip(names, fresh.T, strict=True)) > 1e-3
+    with pytest.raises(gl.InputError, match="observable: no 'z'"):
+        at.shares("z", [0.0])
+
+
+def test_a_model_of_an_older_version_is_not_corrected(width):
+    older = replace(width, summary=replace(width.summary, effective=()))
+    assert older.at(0.3).corrected == ()
+    np.testing.assert_array_equal(older.at(0.3).weights, width.reweighting.at(np.array([0.3])))
 
 
 def test_the_mean_of_summaries_is_the_calibrated_one(width):

@@ -22,6 +22,11 @@ def test_the_papers_grid_passes():
     assert audit.ok, str(audit)
 
 
+def test_values_whose_squares_overflow_are_refused_with_the_cure():
+    with pytest.raises(gl.InputError, match="units in which its values are nearer to 1"):
+        make(np.linspace(0, 1, 5), width=1e300).audit()
+
+
 def test_eleven_templates_from_0_to_1_need_wider_bounds():
     audit = make(np.linspace(0, 1, 11)).audit(objective="penalty")
     finding = audit["margin"]

@@ -63,7 +63,12 @@ def test_a_state_that_does_not_fit_is_not_gone_on_from(templates, tmp_path):
     options = {"hidden": (3,), "epochs": 2, "replicas": 0}
     whole = gl.fit(templates, **options, checkpoint=path)
     header, tensors, _ = unpack(path.read_bytes(), "gridless-checkpoint", "", "")
-    for change in ({"kept.1": torch.zeros(2)}, {"parameter.0": tensors["parameter.0"] * torch.nan}):
+    changes = (
+        {"kept.1": torch.zeros(2)},
+        {"parameter.0": tensors["parameter.0"] * torch.nan},
+        {"generator": torch.full_like(tensors["generator"], 255)},
+    )
+    for change in changes:
         path.write_bytes(pack(tensors | change, "gridless-checkpoint", header))
         with pytest.warns(gl.GridlessWarning, match="starts anew"):
             model = gl.fit(templates, **options, checkpoint=path)

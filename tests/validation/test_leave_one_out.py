@@ -7,8 +7,7 @@ from click.testing import CliRunner
 import gridless as gl
 from gridless.cli.main import main
 from gridless.examples import OneObservable, OnlyWidth
-from gridless.training.calibration import template_moments
-from gridless.validation.leave_one_out import moments_of
+from gridless.training.template_means import template_moments
 
 EXAMPLE = OnlyWidth()
 
@@ -25,7 +24,7 @@ def good(templates):
 
 def test_moments_come_back_from_a_calibration(good, templates):
     want = template_moments(good.network, templates, None)
-    found = moments_of(good, good.calibration)
+    found = good.reweighting.moments
     want_means = good.calibration.whitened(want.mean)
     np.testing.assert_allclose(found.mean, want_means, atol=1e-6)
     transform = good.calibration.transform

@@ -112,7 +112,7 @@ def _name(item: Any) -> Any:
 
 
 def _with_labels(labels: Any, found: list[ChannelContent], path: Any) -> list[ChannelContent]:
-    """Labels at the top are for the channels that have such a thing; one of them must."""
+    """Each channel with the labels of its own names; a label that no channel can use is refused."""
     if not isinstance(labels, dict):
         return found
     unused = set(labels)

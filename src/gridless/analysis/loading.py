@@ -70,7 +70,7 @@ def load_analysis(path: Path) -> Analysis | dict[str, Analysis]:
 
 
 def by_channel(analysis: Analysis | Mapping[str, Analysis]) -> dict[str, Analysis]:
-    """The analyses by the name of their channel; of the only one, which has none, by ""."""
+    """The analyses by the name of their channel; a single analysis has the name ""."""
     return {"": analysis} if isinstance(analysis, Analysis) else dict(analysis)
 
 
@@ -102,7 +102,7 @@ def _explain(
         name = ".".join(there) or "the file"
         begin = f"{path}: line {line}: {name}" if known else f"{path}: {name}"
         found.setdefault(name, f"{begin}: {_message(where, one)}")
-    # What may be either text or a list is complained of as both; an error inside says more.
+    # pydantic reports a setting of two types for both; an error inside of it says more.
     return [
         text
         for name, text in found.items()

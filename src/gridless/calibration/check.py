@@ -4,22 +4,21 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc
+from scipy.special import chdtrc, ndtr
 
 from gridless.calibration.calibration import Calibration
-from gridless.calibration.mean_curve import PLATEAUS, fit_mean_curve
-from gridless.calibration.moments import Moments
+from gridless.calibration.mean_curve import MODERATE, RATES, curve_powers, log_prior, prior_table
 from gridless.curves import chebyshev
 from gridless.curves.polynomials import terms
 from gridless.templates.arrays import Array
 
-SUSPECT_P_VALUE = 1e-4  # of a template, times their number: of good fits one in 10,000 is told
+SUSPECT_P_VALUE = 2e-3  # of a template, times their number: of good fits two in 1,000 are told
 FAILED_P_VALUE = 1e-3  # of all templates together
 LEAST_OTHERS = 2  # templates more than the free terms of the curve: fewer cannot foretell one
-LEAST_INNER = 5  # templates between the ends that foretell both
 MOST_SUSPECTS = 1 / 3  # of the templates: where more are off, none can be called the wrong one
-MOST_AT_AN_END = 2  # likewise of neighbours at one end: there the curve turns
-SLOW = (2,)  # degrees from which the prior of a curve falls off that shows a single wrong template
+# Rates at which the prior of a curve may fall off. Where observables change much between templates,
+# the large ones are needed; a template cannot choose them for itself, since it is left out.
+CHECK_RATES = (*RATES, 0.6, 0.8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,69 +112,132 @@ def score_check(calibration: Calibration) -> ScoreCheck:
 
 
 def template_p_values(calibration: Calibration) -> Array:
-    """Whether the mean of each template is where the curve through all others foretells it.
+    """Whether the mean of each template is where the others foretell it.
 
-    The curve of the others has its own smoothness. So a template at the edge, to which a curve
-    through all templates would bend, is told as well as one in the middle. Two ends that were
-    exchanged hide each other; each is foretold by the templates between them, too. The worst
-    template below the limit is taken out before the rest is looked at again: its neighbours are not
-    to blame. Means may also change fast with theta. So what was taken out is compared with a curve
-    through the rest that may, too; and where the rest does not come to fit, all are.
+    The worst template below the limit is taken out before the rest is looked at again: its
+    neighbours are not to blame. What was taken out is compared with the rest in the end.
     """
-    mean, of_mean = calibration.template_means()
-    # A curve asks for the covariance of means and not of events.
-    means = Moments(calibration.t, mean, of_mean, of_mean)
-    count = len(mean)
+    means, of_means = calibration.template_means()
+    t, score = calibration.t, calibration.score_slopes(calibration.t)
+    count = len(means)
+
+    def foretold(kept: NDArray[np.bool_], masked: bool) -> Array:
+        found = _foretold(t[kept], means[kept], of_means[kept], score[kept], masked)
+        return np.nan_to_num(found, nan=0.0)  # of means that no simulation can have
+
     p_values, kept = np.ones(count), np.ones(count, bool)
-    least = means.t.shape[1] + 1 + LEAST_OTHERS
-    while kept.sum() > least:
-        for k in np.flatnonzero(kept):
-            found = [_foretold(means, k, others, SLOW) for others in _others(means.t, kept, k)]
-            p_values[k] = min(1.0, len(found) * min(found))
-        worst = int(np.where(kept, p_values, np.inf).argmin())
-        if p_values[worst] >= SUSPECT_P_VALUE / count:
-            break
-        if kept.sum() <= (1 - MOST_SUSPECTS) * count or _off_at_an_end(means.t, kept):
-            every = np.arange(count)
-            return np.array([_foretold(means, k, every != k, PLATEAUS) for k in every])
-        kept[worst] = False
-    for k in np.flatnonzero(~kept):
-        p_values[k] = max(p_values[k], _foretold(means, k, kept, PLATEAUS))
+    least = t.shape[1] + 1 + LEAST_OTHERS
+    try:
+        while kept.sum() > least:
+            p_values[kept] = foretold(kept, masked=True)
+            worst = int(np.where(kept, p_values, np.inf).argmin())
+            if p_values[worst] >= SUSPECT_P_VALUE / count:
+                break
+            if kept.sum() <= (1 - MOST_SUSPECTS) * count:
+                return foretold(np.ones(count, bool), masked=False)
+            kept[worst] = False
+        for k in np.flatnonzero(~kept):
+            with_k = kept | (np.arange(count) == k)
+            again = foretold(with_k, masked=False)[with_k[:k].sum()]
+            p_values[k] = max(p_values[k], again)
+    except np.linalg.LinAlgError:
+        return np.zeros(count)  # covariances that no simulation can have
     return p_values
 
 
-def _off_at_an_end(t: Array, kept: NDArray[np.bool_]) -> bool:
-    """Whether most that may be wrong at one end of the only parameter already are."""
-    order = np.argsort(t[:, 0])
-    ends = (order[:MOST_AT_AN_END], order[-MOST_AT_AN_END:])
-    return t.shape[1] == 1 and any(not kept[end].any() for end in ends)
+def _foretold(t: Array, means: Array, of_means: Array, score: Array, masked: bool) -> Array:
+    """The p-value of each template, given the others.
+
+    Several directions of the summary are looked at, each a number per template: the scores at the
+    template, along which a wrong mean moves theta, and the components of the summary. Scores
+    have half of the chance of a false alarm, all other tests the other half.
+
+    Parameters
+    ----------
+    t, means, of_means : array (templates, parameters), (templates, d), (templates, d, d)
+        Where the templates are, their means and the covariances of these.
+    score : array (templates, parameters, d)
+        Directions of the scores.
+    masked : bool
+        Compare with the others without any one of them, too: it may be wrong itself, and hide this
+        one. Two ends that were exchanged do.
+    """
+    count, parameters = t.shape
+    powers = curve_powers(count, parameters)
+    matrix = terms(t, powers)
+    free = powers.sum(axis=1) <= 1
+    axes = np.eye(means.shape[1])  # not chosen by the means: one that is off would choose its own
+
+    def along(direction: Array) -> tuple[Array, Array]:
+        y = means @ direction
+        table = prior_table(powers, float(np.ptp(y)), CHECK_RATES)
+        rows = matrix * table[:, None]
+        noise = np.einsum("i,kij,j->k", direction, of_means, direction)
+        covariance = rows @ np.swapaxes(rows, 1, 2) + np.diag(noise)
+        before = log_prior(table, MODERATE * float(y.std()) or 1.0)
+        return _left_out(matrix[:, free], y, covariance, before, masked)
+
+    of_scores = np.ones((2, parameters, count))
+    for k in range(count):
+        for p in range(parameters):
+            of_scores[:, p, k] = [found[k] for found in along(score[k, p])]
+    of_axes = np.swapaxes([along(axis) for axis in axes], 0, 1)
+    rest = np.concatenate([of_scores[1], *of_axes])
+    tests = parameters + 2 * len(axes) if masked else len(axes)
+    least = np.minimum(parameters * of_scores[0].min(axis=0), tests * rest.min(axis=0))
+    return np.asarray(np.minimum(1.0, 2 * least))
 
 
-def _others(t: Array, kept: NDArray[np.bool_], k: np.int64) -> list[NDArray[np.bool_]]:
-    """All that are kept but k; for an end of the only parameter, also all between the ends."""
-    found = [kept & (np.arange(len(t)) != k)]
-    ends = t[kept].min(), t[kept].max()
-    inner = kept & ~np.isin(t[:, 0], ends)
-    if t.shape[1] == 1 and t[k, 0] in ends and inner.sum() >= LEAST_INNER:
-        found.append(inner)
-    return found
+def _left_out(
+    free: Array, y: Array, covariance: Array, before: Array, masked: bool
+) -> tuple[Array, Array]:
+    """The p-value of each of the numbers y, given the others; and given the others without the one
+    that hides it best, times their number.
+
+    What the others foretell is a mixture over priors: each has the likelihood of the others as its
+    weight. So its tails are as long as is not known how smooth the curve is. With P the inverse of
+    the covariance after the free terms, a part S of y is off by e = P_SS^-1 (P y)_S with the
+    covariance P_SS^-1.
+
+    Parameters
+    ----------
+    free : array (templates, free terms)
+        Terms of the curve that are free.
+    y : array (templates,)
+        Numbers.
+    covariance : array (priors, templates, templates)
+        Theirs, by prior.
+    before : array (priors,)
+        The log probability of each prior beforehand.
+    masked : bool
+        Whether to leave out others; if not, 1 stands there.
+    """
+    inverse = np.linalg.inv(covariance)
+    weighted = inverse @ free
+    within = free.T @ weighted
+    p = inverse - weighted @ np.linalg.solve(within, np.swapaxes(weighted, 1, 2))
+    py = p @ y
+    log_l = before - 0.5 * (
+        py @ y + np.linalg.slogdet(covariance).logabsdet + np.linalg.slogdet(within).logabsdet
+    )
+    a = np.diagonal(p, axis1=1, axis2=2)
+    single = _mixed(py / np.sqrt(a), log_l[:, None] + 0.5 * (py**2 / a - np.log(a)))
+    count = len(y)
+    if not masked:
+        return single, np.ones(count)
+    # S = {k, j}, with k along the second axis and j along the third.
+    own, other = np.eye(count, dtype=bool), a[:, None]
+    determinant = np.where(own, 1.0, a[..., None] * other - p**2)
+    py_k, py_j = py[..., None], py[:, None]
+    off = other * py_k - p * py_j
+    chi2 = (off * py_k + (a[..., None] * py_j - p * py_k) * py_j) / determinant
+    likelihood = log_l[:, None, None] + 0.5 * (chi2 - np.log(determinant))
+    pairs = _mixed(off / np.sqrt(other * determinant), likelihood)
+    return single, (count - 1) * np.where(own, 1.0, pairs).min(axis=1)
 
 
-def _foretold(
-    means: Moments, k: np.int64, others: NDArray[np.bool_], plateaus: tuple[int, ...]
-) -> float:
-    """The p-value of the mean of template k, given the curve through the others."""
-    rest = means.of(others)
-    try:
-        curve = fit_mean_curve(rest, plateaus=plateaus)
-        row = terms(means.t[k][None], curve.powers)[0]
-        # What the others leave unknown: their statistics, and what they leave open.
-        response = np.tensordot(row, curve.response, 1)
-        noise = np.einsum("ikj,kjl,mkl->im", response, rest.mean_covariance, response)
-        opened = np.tensordot(row, curve.open, 1)
-        covariance = noise + opened @ opened.T + means.mean_covariance[k]
-        off = means.mean[k] - row @ curve.coefficients
-        found = float(chdtrc(len(off), off @ np.linalg.solve(covariance, off)))
-    except np.linalg.LinAlgError:
-        return 0.0  # means and covariances that no simulation can have
-    return found if np.isfinite(found) else 0.0
+def _mixed(pulls: Array, log_weights: Array) -> Array:
+    """The chance of a normal number beyond each pull on either side, averaged over the first
+    axis."""
+    weights = np.exp(log_weights - log_weights.max(axis=0))
+    return np.asarray((weights * 2 * ndtr(-np.abs(pulls))).sum(axis=0) / weights.sum(axis=0))

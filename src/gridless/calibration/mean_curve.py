@@ -2,19 +2,21 @@
 
 mu(theta) = sum_m beta_m phi_m(theta) with polynomials phi_m, more of them than there are templates.
 Constant and linear terms are free. Those of degree m have a normal prior of width s up to a degree
-m_0, and of s r^(m - m_0) beyond: smooth functions have coefficients that fall off. s, r and m_0 of
-each component are averaged over a table, weighted by how likely they make the means of the
-templates (empirical Bayes). The uncertainty of mu then has two parts: the statistics of the
-templates, and what they leave open between them.
+m_0, and of s r^(m - m_0) beyond: smooth functions have coefficients that fall off. The curves with
+all s, r and m_0 of a table are averaged, weighted by how likely each makes the means of the
+templates. The uncertainty of mu then has two parts: the statistics of the templates, and what they
+leave open between them.
 """
 
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, factorial
 
 from gridless.calibration.moments import Moments
+from gridless.calibration.ridge import ridge
 from gridless.curves.polynomials import Powers, powers_up_to, slopes, terms
 from gridless.templates.arrays import Array
 
@@ -30,7 +32,7 @@ PLATEAUS = (2, 4)
 # Width that is usual beforehand, in units of the spread of the means over the templates.
 MODERATE = 0.3
 # Sizes of coefficients, in units of the largest that the resolution of one event allows.
-RESOLVED = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
+RESOLVED = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +84,7 @@ class MeanCurve:
         return np.asarray(slopes(t, self.powers) @ self.coefficients)
 
 
-def fit_mean_curve(
-    moments: Moments, certain: bool = False, plateaus: tuple[int, ...] = PLATEAUS
-) -> MeanCurve:
+def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     """The curve through the means of the templates.
 
     Parameters
@@ -94,84 +94,124 @@ def fit_mean_curve(
     certain : bool
         For long summaries and few templates. Turn to components of curvature only where it is
         beyond the noise: the component with the most curvature is otherwise that of the most
-        noise. Take a curvature far beyond the change of the means as unlikely beforehand. And let
-        the prior fall off from a degree of half as many as there are templates at the latest; but
-        count on as much curvature in all components as one event resolves, if some have it.
-    plateaus : tuple of int
-        Degrees from which the prior may fall off.
+        noise. Take a curvature far beyond the change of the means as unlikely beforehand, and let
+        the prior fall off from a degree of half as many as there are templates at the latest. But
+        count on curvature of what one event resolves in every component, if some have it.
 
     Returns
     -------
     MeanCurve
     """
     count, parameters = moments.t.shape
-    powers = powers_up_to(min(MAX_DEGREE[parameters], count + 2), parameters)
+    powers = curve_powers(count, parameters)
     matrix = terms(moments.t, powers)
     rotation = _rotation(matrix, powers, moments, certain)
     means = moments.mean @ rotation
     covariance = rotation.T @ moments.mean_covariance @ rotation
     scale = MODERATE * float(means.std(axis=0).max()) if certain else np.inf
+    variances = np.einsum("kii->ik", covariance)
+    plateaus: tuple[int, ...] = PLATEAUS
+    resolved = np.zeros(len(powers))
     if certain:
-        plateaus = tuple(m for m in plateaus if m <= max(min(plateaus), count // 2))
-    widths = np.stack(
-        [
-            _prior_widths(matrix, powers, means[:, i], covariance[:, i, i], scale, plateaus)
-            for i in range(means.shape[1])
-        ],
-        axis=1,
-    )
-    if certain:
-        resolved = _resolved_widths(matrix, powers, means, np.einsum("kii->ik", covariance))
-        widths = np.hypot(widths, resolved[:, None])
-    return _posterior(matrix, powers, widths, moments, rotation)
+        plateaus = tuple(m for m in PLATEAUS if m <= max(PLATEAUS[0], count // 2))
+        resolved = _resolved_widths(matrix, powers, means, variances)
+    priors = []
+    for y, variance in zip(means.T, variances, strict=True):
+        table = prior_table(powers, float(np.ptp(y)), plateaus=plateaus)
+        before = log_prior(table, scale)
+        priors.append(
+            _average_prior(matrix, powers, y, variance, np.hypot(table, resolved), before)
+        )
+    return _posterior(matrix, powers, priors, moments, rotation)
+
+
+def curve_powers(templates: int, parameters: int) -> Powers:
+    """The terms of the curve through so many templates."""
+    return powers_up_to(min(MAX_DEGREE[parameters], templates + 2), parameters)
+
+
+def prior_table(
+    powers: Powers,
+    span: float,
+    rates: tuple[float, ...] = RATES,
+    plateaus: tuple[int, ...] = PLATEAUS,
+) -> Array:
+    """The priors that are averaged over: widths (priors, terms) of the coefficients of a component
+    that changes by `span` over the templates; 0 stands for constant and linear terms, which are
+    free."""
+    degree = powers.sum(axis=1)
+    table = np.array(list(product(WIDTHS, rates, plateaus)))
+    width, rate, plateau = (column[:, None] for column in table.T)
+    widths = width * span * rate ** np.maximum(degree - plateau, 0.0)
+    return np.where(degree <= 1, 0.0, widths)
+
+
+def log_prior(table: Array, scale: float) -> Array:
+    """How unlikely beforehand each of the priors (priors, terms) is: more so, the more its widths
+    are beyond `scale`. Few templates leave any curvature open."""
+    return np.asarray(-2 * np.log1p((table.max(axis=1) / scale) ** 2))
+
+
+class _Prior(NamedTuple):
+    """The prior of one component's coefficients, in units of `widths` (terms,): the inverse
+    `precision` (terms, terms) of its covariance, and how much the coefficients `scatter` (terms,
+    terms) with the priors of the table."""
+
+    widths: Array
+    precision: Array
+    scatter: Array
 
 
 def _posterior(
-    matrix: Array, powers: Powers, widths: Array, moments: Moments, rotation: Array
+    matrix: Array, powers: Powers, priors: list[_Prior], moments: Moments, rotation: Array
 ) -> MeanCurve:
-    """The posterior of the coefficients, given the widths (terms, d) of their prior."""
+    """The posterior of the coefficients of all components together."""
     count, size = moments.mean.shape
+    terms_count = len(powers)
     covariance = rotation.T @ moments.mean_covariance @ rotation
     inverse = np.asarray(np.linalg.inv(covariance))
     means = moments.mean @ rotation
-    # A width of 0 is a term that is left out; np.inf one that is free.
-    kept = (widths > 0).ravel()
-    rows = np.einsum("ka,ij->kiaj", matrix, np.eye(size)).reshape(count * size, -1)[:, kept]
+    widths = np.stack([one.widths for one in priors], axis=1).ravel()
+    rows = np.einsum("ka,ij->kiaj", matrix, np.eye(size)).reshape(count * size, -1) * widths
     weights = _block_diagonal(inverse)
-    prior = 1 / widths.ravel()[kept] ** 2
-    posterior = np.linalg.inv(rows.T @ weights @ rows + np.diag(prior))
+    precision, scatter = (
+        _across([getattr(one, name) for one in priors]) for name in ("precision", "scatter")
+    )
+    posterior = np.linalg.inv(rows.T @ weights @ rows + precision)
     response = posterior @ rows.T @ weights
-    left_open = posterior * np.sqrt(prior)  # its product with its transpose is the prior's part
+    values, vectors = np.linalg.eigh(posterior @ precision @ posterior + scatter)
+    left_open = vectors * np.sqrt(values.clip(min=0))
     c = response @ means.ravel()
     residual = means.ravel() - rows @ c
     chi2 = float(residual @ weights @ residual)
     shadow = rows @ response
-    dof = count * size - float(np.trace(shadow))
     rest = np.eye(count * size) - shadow
-    of_residual = (
-        rest @ _block_diagonal(covariance) @ rest.T + (rows @ left_open) @ (rows @ left_open).T
-    )
+    not_seen = rows @ left_open
+    of_residual = rest @ _block_diagonal(covariance) @ rest.T + not_seen @ not_seen.T
     blocks = of_residual.reshape(count, size, count, size)[np.arange(count), :, np.arange(count)]
-    every = np.zeros((len(powers) * size, count * size))
-    every[kept] = response
-    opened = np.zeros((len(powers) * size, len(powers) * size))
-    opened[np.ix_(kept, kept)] = left_open
-    whole = np.zeros(len(powers) * size)
-    whole[kept] = c
+    response, left_open = (widths[:, None] * one for one in (response, left_open))
     back = rotation.T  # from the rotated components to those of the moments
     return MeanCurve(
         powers,
-        whole.reshape(-1, size) @ back,
+        (widths * c).reshape(-1, size) @ back,
         np.einsum(
-            "maki,aj,il->mjkl", every.reshape(-1, size, count, size), back, back, optimize=True
+            "maki,aj,il->mjkl", response.reshape(-1, size, count, size), back, back, optimize=True
         ),
-        np.einsum("max,aj->mjx", opened.reshape(len(powers), size, -1), back),
+        np.einsum("max,aj->mjx", left_open.reshape(terms_count, size, -1), back),
         residual.reshape(count, size) @ back,
         rotation @ blocks @ back,
         chi2,
-        dof,
+        count * size - float(np.trace(shadow)),
         _chi2_of_constant(means, inverse) - chi2,
     )
+
+
+def _across(matrices: list[Array]) -> Array:
+    """Matrices (terms, terms) of each component as one of all (terms * d, terms * d)."""
+    count, size = len(matrices[0]), len(matrices)
+    result = np.zeros((count, size, count, size))
+    result[:, np.arange(size), :, np.arange(size)] = matrices
+    return result.reshape(count * size, count * size)
 
 
 def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) -> Array:
@@ -191,71 +231,55 @@ def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) ->
     return np.asarray(np.linalg.qr(np.vstack([kept, np.eye(size)]).T)[0])
 
 
-def _prior_widths(
-    matrix: Array,
-    powers: Powers,
-    means: Array,
-    variances: Array,
-    scale: float,
-    plateaus: tuple[int, ...],
-) -> Array:
-    """The widths (terms,) of the prior of one component's coefficients: the root of the mean square
-    of those in the table, each with the likelihood of the templates' means as its weight. Infinite
-    for constant and linear terms."""
-    degree = powers.sum(axis=1)
-    free = degree <= 1
-    squares, scores = [], []
-    span = float(np.ptp(means))
-    for width, rate, plateau in product(WIDTHS, RATES, plateaus):
-        falling = rate ** np.maximum(degree - float(plateau), 0.0)
-        widths = np.where(free, 0.0, width * span * falling)
-        rows = matrix * widths
-        covariance = rows @ rows.T + np.diag(variances)
-        # Few templates leave any curvature open: much more than `scale` is unlikely beforehand.
-        before = -2 * np.log1p((width * span / scale) ** 2)
-        scores.append(_restricted_likelihood(matrix[:, free], means, covariance) + before)
-        squares.append(widths**2)
-    weight = np.exp(np.array(scores) - max(scores))
-    return np.where(free, np.inf, np.sqrt(weight @ np.array(squares) / weight.sum()))
+def _average_prior(
+    matrix: Array, powers: Powers, means: Array, variances: Array, table: Array, before: Array
+) -> _Prior:
+    """The priors of a table, averaged for one component by how likely each is before and makes its
+    means.
+
+    Prior h has the posterior covariance C_h. The normal prior whose posterior has the average C of
+    these is that with the precision C^-1 - X' V^-1 X, X being the terms at the templates and V the
+    variances of the means: its most likely coefficients are the average of those of all priors.
+    """
+    free = powers.sum(axis=1) <= 1
+    widths = np.where(free, 1.0, table)
+    fits = ridge(matrix * widths[:, None], means, variances, free)
+    score = fits.log_evidence + before
+    weight = np.exp(score - score.max())
+    weight /= weight.sum()
+    typical = np.sqrt(weight @ widths**2).clip(min=1e-300)
+    ratio = widths / typical
+    covariances = ratio[:, :, None] * np.linalg.inv(fits.curvature) * ratio[:, None]
+    average = np.tensordot(weight, covariances, 1)
+    rows = matrix * typical
+    precision = np.linalg.inv(average) - (rows.T / variances) @ rows
+    off = ratio * fits.coefficients
+    off = off - weight @ off
+    return _Prior(typical, precision, (off * weight[:, None]).T @ off)
 
 
 def _resolved_widths(matrix: Array, powers: Powers, means: Array, variances: Array) -> Array:
     """The widths (terms,) of a prior of all components by what one event resolves.
 
     l is the change of the mean summary over half of the range, in units of the spread of one event.
-    With normal observables a coefficient of degree m is at most l^m / (2^(m-1) sqrt(m!)): the m-th
-    derivative of the mean of any summary of variance 1 is below sqrt(m!) l^m. The prior has a share
-    of that, the same for all components. Three templates tell the curvature of one combination of
-    them only; if that has some, the others will have it too.
+    For normal observables the m-th derivative of the mean of any summary of variance 1 is below
+    sqrt(m!) l^m, so that a coefficient of degree m is at most l^m / (2^(m-1) sqrt(m!)). The prior
+    has a share of that, the same for all components. Three templates tell the curvature of one
+    combination of them only; if that has some, the others are to be expected to have it too.
     """
     degree = powers.sum(axis=1)
     free = degree <= 1
     straight = np.linalg.lstsq(matrix[:, free], means, rcond=None)[0]
-    change = np.linalg.norm(straight[1:], axis=1)  # of each parameter
-    change = powers[free][1:].T @ change  # in their order
+    # Linear terms stand in another order than the parameters.
+    change = powers[free][1:].T @ np.linalg.norm(straight[1:], axis=1)
     most = np.prod(change**powers / np.sqrt(factorial(powers)), axis=1) / 2.0 ** (degree - 1)
     most = np.where(free, 0.0, most)
-    scores = []
-    for share in RESOLVED:
-        rows = share * most * matrix
-        scores.append(
-            sum(
-                _restricted_likelihood(matrix[:, free], y, rows @ rows.T + np.diag(v))
-                for y, v in zip(means.T, variances, strict=True)
-            )
-        )
-    weight = np.exp(np.array(scores) - max(scores))
-    return np.asarray(most * np.sqrt(weight @ np.square(RESOLVED) / weight.sum()))
-
-
-def _restricted_likelihood(free: Array, means: Array, covariance: Array) -> float:
-    """The log likelihood of means with free linear terms integrated over, up to a constant."""
-    root = np.linalg.cholesky(covariance)
-    x, y = np.linalg.solve(root, free), np.linalg.solve(root, means)
-    q, r = np.linalg.qr(x)
-    rest = y - q @ (q.T @ y)
-    log_det = np.log(np.diag(root)).sum() + np.log(np.abs(np.diag(r)) + 1e-300).sum()
-    return float(-0.5 * rest @ rest - log_det)
+    shares = np.array(RESOLVED)
+    widths = np.where(free, 1.0, shares[:, None] * most)
+    score = ridge((matrix * widths[:, None])[:, None], means.T, variances, free).log_evidence
+    together = score.sum(axis=1)
+    weight = np.exp(together - together.max())
+    return np.asarray(most * np.sqrt(weight @ shares**2 / weight.sum()))
 
 
 def _chi2_of_constant(means: Array, inverse: Array) -> float:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridless.calibration.ridge import ridge
 from gridless.curves.polynomials import Powers, powers_up_to, terms
 from gridless.templates.arrays import Array
 
@@ -53,15 +54,6 @@ class Shares(NamedTuple):
         """Their variances (cells, points)."""
         rows = terms(t, self.powers)
         return np.asarray(((rows @ self.covariance) * rows).sum(axis=-1))
-
-
-class _Fit(NamedTuple):
-    """Coefficients (cells, terms) in units of their prior's widths, the inverse (cells, terms,
-    terms) of their covariance, and how likely (cells,) the widths make what was seen."""
-
-    beta: Array
-    curvature: Array
-    log_evidence: Array
 
 
 def smooth_shares(seen: Array, events: Array, unit: Array) -> Shares:
@@ -103,34 +95,16 @@ def smooth_shares(seen: Array, events: Array, unit: Array) -> Shares:
     for _ in range(PASSES):
         # That of at least one event: a template without any in a cell does not know that it has 0.
         variance = expected.clip(min=1 / events) / events / mean**2
-        evidence = np.array([_fit(matrix * one, y, variance).log_evidence for one in widths])
+        evidence = np.array([ridge(matrix * one, y, variance).log_evidence for one in widths])
         width = np.sqrt(_responsibilities(evidence).T @ widths**2)
-        fit = _fit(matrix * width[:, None], y, variance)
+        fit = ridge(matrix * width[:, None], y, variance)
         # Cells that have few events by chance would have small variances: take what is expected.
-        expected = mean * (1 + (width * fit.beta) @ matrix.T)
+        expected = mean * (1 + (width * fit.coefficients) @ matrix.T)
     scale = mean * width
-    coefficients = scale * fit.beta
+    coefficients = scale * fit.coefficients
     coefficients[:, 0] += mean[:, 0]
     covariance = np.linalg.inv(fit.curvature) * scale[:, :, None] * scale[:, None]
     return Shares(powers, coefficients, covariance)
-
-
-def _fit(rows: Array, y: Array, variance: Array) -> _Fit:
-    """Least squares of all cells at once, each coefficient with a normal prior of width 1.
-
-    `rows` (templates, terms), or (cells, templates, terms), are the terms in units of their widths.
-    """
-    rows = np.broadcast_to(rows, (len(y), *rows.shape[-2:]))
-    across = np.swapaxes(rows, 1, 2)
-    curvature = across @ (rows / variance[:, :, None]) + np.eye(rows.shape[2])
-    beta = np.asarray(np.linalg.solve(curvature, across @ (y / variance)[..., None])[..., 0])
-    residual = y - (rows @ beta[..., None])[..., 0]
-    log_evidence = -0.5 * (
-        (residual**2 / variance).sum(axis=1)
-        + (beta**2).sum(axis=1)
-        + np.linalg.slogdet(curvature)[1]
-    )
-    return _Fit(beta, curvature, log_evidence)
 
 
 def _responsibilities(log_evidence: Array) -> Array:

@@ -1,13 +1,17 @@
 """An analysis from the command line: that of a YAML file, or one made of flags."""
 
+import functools
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import click
 from pydantic import ValidationError
 
 from gridless.analysis.analysis import Analysis
 from gridless.analysis.loading import by_channel, load_analysis
+from gridless.cli.options import Command, check_places, weight, where, with_options
 from gridless.errors import InputError
 
 # The flags that give the settings of an analysis.
@@ -19,6 +23,52 @@ FLAGS = {
 }
 OPENING = "(["
 CLOSING = ")]"
+
+
+def template_options(command: Command) -> Command:
+    """The templates as an analysis file, or as a pattern with flags; the verb gets `analysis`."""
+
+    @functools.wraps(command)
+    def checked(
+        *,
+        templates: str,
+        bounds: tuple[tuple[str, float, float], ...],
+        observables: tuple[str, ...],
+        weight: str | None,
+        selection: str | None,
+        **others: Any,
+    ) -> Any:
+        analysis = analysis_from_flags(templates, bounds, observables, weight, selection)
+        if templates.endswith((".yaml", ".yml")):
+            check_places([others.get("output")], [Path(templates)])
+        return command(analysis=analysis, **others)
+
+    return with_options(
+        checked,
+        click.argument("templates"),
+        click.option(
+            "--bounds",
+            type=(str, float, float),
+            multiple=True,
+            metavar="NAME LOW HIGH",
+            help="A parameter and its bounds; repeat the flag for each parameter.",
+        ),
+        click.option(
+            "-x",
+            "--observables",
+            multiple=True,
+            metavar="COLUMN[,...]",
+            help="Columns, expressions of columns, or name=expression; with commas between them, "
+            "or repeat the flag.",
+        ),
+        weight,
+        click.option(
+            "--selection",
+            metavar="EXPRESSION",
+            help="Use only these events; stored in the model and applied to data.",
+        ),
+        where,
+    )
 
 
 def analysis_from_flags(

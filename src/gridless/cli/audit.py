@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gridless.analysis.analysis import Analysis
-from gridless.cli.options import as_json, print_json, print_result, template_options
+from gridless.cli.analysis_flags import template_options
+from gridless.cli.options import as_json, print_json, print_result
 from gridless.errors import InputError
 from gridless.registry import OBJECTIVES
 

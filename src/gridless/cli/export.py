@@ -9,9 +9,7 @@ from gridless.cli.options import (
     as_json,
     channel_data,
     check_model_first,
-    check_places,
     check_restrictions,
-    data_paths,
     likelihood_options,
     load_one,
     model_file,
@@ -55,8 +53,7 @@ def export(
         raise InputError("export: nothing asked for; give --onnx, --curve or --hepdata")
     if (curve or hepdata) and not data:
         raise InputError("export: the likelihood needs observed events; give a data file")
-    check_model_first(model, data)
-    check_places(wanted, [model, *data_paths(data)])
+    check_model_first(model, data, wanted)
     from gridless.curves.intervals import LEVEL
     from gridless.likelihood.derived import restricted
 

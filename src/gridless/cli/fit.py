@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -13,20 +14,106 @@ import gridless as gl
 from gridless.analysis.analysis import Analysis
 from gridless.analysis.fitting import channel_checkpoint
 from gridless.analysis.loading import by_channel
+from gridless.cli.analysis_flags import template_options
 from gridless.cli.options import (
+    Command,
     as_json,
     check_places,
     command_line,
-    fit_options,
     output_file,
     print_json,
-    template_options,
+    with_options,
 )
+from gridless.errors import InputError
+from gridless.model.record import FitOptions
+
+# The flags of the penalty and the arguments of `gl.Penalty` that they give.
+PENALTY = ("strength", "at", "density", "bins")
+
+
+def _fit_options(command: Command) -> Command:
+    """Every option of a fit; the verb gets those that were given as `options`."""
+
+    @functools.wraps(command)
+    def checked(**values: Any) -> Any:
+        given = {name: values.pop(name) for name in FitOptions.model_fields}
+        penalty = {name: values.pop(f"penalty_{name}") for name in PENALTY}
+        options = {name: value for name, value in given.items() if value is not None}
+        if "hidden" in options:
+            options["hidden"] = _layers(options["hidden"])
+        settings = {name: value for name, value in penalty.items() if value not in (None, ())}
+        if settings:
+            options["objective"] = _penalty(options.get("objective"), settings)
+        return command(options=options, **values)
+
+    flags = [_fit_flag(name) for name in FitOptions.model_fields]
+    return with_options(
+        checked,
+        *flags,
+        click.option(
+            "--penalty-strength",
+            type=click.FloatRange(0, min_open=True),
+            help="Weight of the penalty, lambda.",
+        ),
+        click.option(
+            "--penalty-at",
+            multiple=True,
+            metavar="VALUE[,...]",
+            callback=_values,
+            help="Where the penalty is taken: a value of each parameter; repeat the flag.",
+        ),
+        click.option(
+            "--penalty-density",
+            type=click.Choice(["events", "histogram"]),
+            help="How the penalty averages over the observables.",
+        ),
+        click.option(
+            "--penalty-bins", type=click.IntRange(2), help="Bins per observable of the histogram."
+        ),
+    )
+
+
+def _fit_flag(name: str) -> Any:
+    field = FitOptions.model_fields[name]
+    kinds = [k for k in (int, float) if k in (field.annotation, *get_args(field.annotation))]
+    # Several numbers, as of hidden, are text with commas.
+    kind: Any = str if name == "hidden" or not kinds else kinds[0]
+    return click.option(f"--{name}", type=kind, help=field.description)
+
+
+def _penalty(objective: str | None, settings: dict[str, Any]) -> dict[str, Any]:
+    if objective not in (None, "penalty"):
+        flags = ", ".join(f"--penalty-{name}" for name in settings)
+        raise InputError(f"{flags}: given for --objective {objective}; give --objective penalty")
+    return {"penalty": settings}
+
+
+def _values(
+    _ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...]
+) -> tuple[float | tuple[float, ...], ...]:
+    """Numbers, or tuples of them where there are several parameters."""
+    try:
+        values = [tuple(float(part) for part in text.split(",")) for text in texts]
+    except ValueError:
+        raise InputError(
+            f"--penalty-at: {', '.join(texts)}; give a number, or one for each parameter with "
+            "commas between them"
+        ) from None
+    if len(values) == 1:
+        raise InputError("--penalty-at: one value; give at least two, each with a flag of its own")
+    return tuple(value[0] if len(value) == 1 else value for value in values)
+
+
+def _layers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"hidden: {text!r}; give numbers such as 16 or 16,16") from None
 
 
 @click.command()
 @template_options
-@fit_options
+@_fit_options
 @output_file("--output", "Model file.", required=True)
 @as_json
 def fit(

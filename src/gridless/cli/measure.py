@@ -10,9 +10,7 @@ from gridless.cli.options import (
     as_json,
     channel_data,
     check_model_first,
-    check_places,
     check_restrictions,
-    data_paths,
     executor_options,
     likelihood_options,
     model_file,
@@ -71,8 +69,7 @@ def measure(
 
     Example: gridless measure top.safetensors data.root:events --level 0.95
     """
-    check_model_first(model, data)
-    check_places([scan], [model, *data_paths(data)])
+    check_model_first(model, data, [scan])
     _check_flags(blind, [scan, by, unblind], method, toys)
     from gridless.likelihood.derived import restricted
     from gridless.parallel import cluster

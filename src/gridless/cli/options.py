@@ -1,26 +1,21 @@
-"""Flags that several verbs share, and what is made of them before a verb runs."""
+"""Flags that several verbs share, and their checks before a verb runs."""
 
-import functools
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gridless import strict_json
-from gridless.cli.analysis_flags import analysis_from_flags
 from gridless.errors import InputError
-from gridless.model.record import FitOptions
 from gridless.registry import FORMATS
 
 if TYPE_CHECKING:
     from gridless.model.model import Model
 
 Command = Callable[..., Any]
-# The flags of the penalty and the arguments of `gl.Penalty` that they give.
-PENALTY = ("strength", "at", "density", "bins")
 
 as_json = click.option("--json", "machine", is_flag=True, help="Print JSON for machines.")
 where = click.option(
@@ -56,7 +51,7 @@ def _writable(ctx: click.Context, _option: click.Parameter, path: Path | None) -
 
 def executor_options(command: Command) -> Command:
     """What runs the tasks, if not this process: `dask` and `workers`."""
-    return _with(
+    return with_options(
         command,
         click.option(
             "--dask", metavar="ADDRESS", help="Address of a dask scheduler: tcp://host:8786."
@@ -65,157 +60,11 @@ def executor_options(command: Command) -> Command:
     )
 
 
-def template_options(command: Command) -> Command:
-    """The templates as an analysis file, or as a pattern with flags; the verb gets `analysis`."""
-
-    @functools.wraps(command)
-    def checked(
-        *,
-        templates: str,
-        bounds: tuple[tuple[str, float, float], ...],
-        observables: tuple[str, ...],
-        weight: str | None,
-        selection: str | None,
-        **others: Any,
-    ) -> Any:
-        analysis = analysis_from_flags(templates, bounds, observables, weight, selection)
-        if templates.endswith((".yaml", ".yml")):
-            check_places([others.get("output")], [Path(templates)])
-        return command(analysis=analysis, **others)
-
-    return _with(
-        checked,
-        click.argument("templates"),
-        click.option(
-            "--bounds",
-            type=(str, float, float),
-            multiple=True,
-            metavar="NAME LOW HIGH",
-            help="A parameter and its bounds; repeat the flag for each parameter.",
-        ),
-        click.option(
-            "-x",
-            "--observables",
-            multiple=True,
-            metavar="COLUMN[,...]",
-            help="Columns, expressions of columns, or name=expression; with commas between them, "
-            "or repeat the flag.",
-        ),
-        weight,
-        click.option(
-            "--selection",
-            metavar="EXPRESSION",
-            help="Use only these events; stored in the model and applied to data.",
-        ),
-        where,
-    )
-
-
-def fit_options(command: Command) -> Command:
-    """Every option of a fit; the verb gets those that were given as `options`."""
-
-    @functools.wraps(command)
-    def checked(**values: Any) -> Any:
-        given = {name: values.pop(name) for name in FitOptions.model_fields}
-        penalty = {name: values.pop(f"penalty_{name}") for name in PENALTY}
-        options = {name: value for name, value in given.items() if value is not None}
-        if "hidden" in options:
-            options["hidden"] = _layers(options["hidden"])
-        settings = {name: value for name, value in penalty.items() if value not in (None, ())}
-        if settings:
-            options["objective"] = _penalty(options.get("objective"), settings)
-        return command(options=options, **values)
-
-    flags = [_fit_flag(name) for name in FitOptions.model_fields]
-    return _with(
-        checked,
-        *flags,
-        click.option(
-            "--penalty-strength",
-            type=click.FloatRange(0, min_open=True),
-            help="Weight of the penalty, lambda.",
-        ),
-        click.option(
-            "--penalty-at",
-            multiple=True,
-            metavar="VALUE[,...]",
-            callback=_values,
-            help="Where the penalty is taken: a value of each parameter; repeat the flag.",
-        ),
-        click.option(
-            "--penalty-density",
-            type=click.Choice(["events", "histogram"]),
-            help="How the penalty averages over the observables.",
-        ),
-        click.option(
-            "--penalty-bins", type=click.IntRange(2), help="Bins per observable of the histogram."
-        ),
-    )
-
-
-def _fit_flag(name: str) -> Any:
-    field = FitOptions.model_fields[name]
-    kinds = [k for k in (int, float) if k in (field.annotation, *get_args(field.annotation))]
-    # Several numbers, as of hidden, are text with commas.
-    kind: Any = str if name == "hidden" or not kinds else kinds[0]
-    return click.option(f"--{name}", type=kind, help=field.description)
-
-
-def _penalty(objective: str | None, settings: dict[str, Any]) -> dict[str, Any]:
-    if objective not in (None, "penalty"):
-        flags = ", ".join(f"--penalty-{name}" for name in settings)
-        raise InputError(f"{flags}: given for --objective {objective}; give --objective penalty")
-    return {"penalty": settings}
-
-
-def _values(
-    _ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...]
-) -> tuple[float | tuple[float, ...], ...]:
-    """Numbers, or tuples of them where there are several parameters."""
-    try:
-        values = [tuple(float(part) for part in text.split(",")) for text in texts]
-    except ValueError:
-        raise InputError(
-            f"--penalty-at: {', '.join(texts)}; give a number, or one for each parameter with "
-            "commas between them"
-        ) from None
-    if len(values) == 1:
-        raise InputError("--penalty-at: one value; give at least two, each with a flag of its own")
-    return tuple(value[0] if len(value) == 1 else value for value in values)
-
-
-def _layers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(f"hidden: {text!r}; give numbers such as 16 or 16,16") from None
-
-
 def likelihood_options(command: Command) -> Command:
     """What is done to a likelihood before it is used: the verb gets `constrain`, name -> (value,
     error), `fix`, name -> value, and `level`."""
-
-    @functools.wraps(command)
-    def checked(
-        *,
-        constrain: tuple[tuple[str, float, float], ...],
-        fix: tuple[tuple[str, float], ...],
-        **others: Any,
-    ) -> Any:
-        for name, _, error in constrain:
-            if not error > 0:
-                raise InputError(
-                    f"--constrain: an error of {error:g} for {name}; give a positive one"
-                )
-        given = [*(name for name, _, _ in constrain), *(name for name, _ in fix)]
-        twice = sorted({name for name in given if given.count(name) > 1})
-        if twice:
-            raise InputError(f"--constrain, --fix: {', '.join(twice)} twice; give each once")
-        measured = {name: (value, error) for name, value, error in constrain}
-        return command(constrain=measured, fix=dict(fix), **others)
-
-    return _with(
-        checked,
+    return with_options(
+        command,
         click.option(
             "--level",
             type=float,
@@ -227,6 +76,7 @@ def likelihood_options(command: Command) -> Command:
             type=(str, float, float),
             multiple=True,
             metavar="NAME VALUE ERROR",
+            callback=_by_name,
             help="Gaussian constraint on a parameter, from another measurement.",
         ),
         click.option(
@@ -234,9 +84,32 @@ def likelihood_options(command: Command) -> Command:
             type=(str, float),
             multiple=True,
             metavar="NAME VALUE",
+            callback=_by_name,
             help="Hold a parameter at a value.",
         ),
     )
+
+
+def _by_name(
+    ctx: click.Context, option: click.Parameter, rows: tuple[tuple[Any, ...], ...]
+) -> dict[str, Any]:
+    """What --constrain or --fix says of each parameter, which only one of them may name, once."""
+    names = [row[0] for row in rows]
+    if option.name == "constrain":
+        for name, _, error in rows:
+            if not error > 0:
+                raise InputError(
+                    f"--constrain: an error of {error:g} for {name}; give a positive one"
+                )
+        found: dict[str, Any] = {name: (value, error) for name, value, error in rows}
+    else:
+        found = dict(rows)
+    # Of the two flags, the one that is looked at last sees the other.
+    names += [*(ctx.params.get("constrain") or ()), *(ctx.params.get("fix") or ())]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"--constrain, --fix: {', '.join(twice)} twice; give each once")
+    return found
 
 
 def _level(_ctx: click.Context, _option: click.Parameter, level: float | None) -> float | None:
@@ -245,15 +118,21 @@ def _level(_ctx: click.Context, _option: click.Parameter, level: float | None) -
     return level
 
 
-def _with(command: Command, *options: Any) -> Command:
+def with_options(command: Command, *options: Any) -> Command:
     """The command with these options, listed in this order."""
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def check_model_first(model: Path, data: Iterable[str] = ()) -> None:
-    """Refuse a data file where the model belongs, and a model where data belong."""
+def check_model_first(
+    model: Path,
+    data: Sequence[str] = (),
+    outputs: Iterable[Path | None] = (),
+    others: Iterable[str | None] = (),
+) -> None:
+    """Refuse a data file where the model belongs, a model where data belong, and outputs that are
+    one of these or of `others`, which are read too."""
     swapped = [source for source in data if source.endswith(".safetensors")]
     if _is_data(model):
         cure = f"did you mean `{swapped[0]} {model}`?" if swapped else "give the model first"
@@ -264,6 +143,9 @@ def check_model_first(model: Path, data: Iterable[str] = ()) -> None:
     from gridless.model.storage.header import split_channel
 
     check_readable(split_channel(model)[0], "give a model written by `gridless fit`")
+    # `soft=file` is a file of that name, or one of the channel.
+    files = [*data, *(source.partition("=")[2] for source in data if "=" in source)]
+    check_places(outputs, [model, *files, *(one for one in others if one is not None)])
 
 
 def load_one(path: Path) -> "Model":
@@ -307,11 +189,6 @@ def channel_data(model: Any, data: Sequence[str]) -> Any:
         )
     model.check_names(found, "DATA")
     return found
-
-
-def data_paths(data: Sequence[str]) -> list[str]:
-    """The names of observed files, with and without a channel before an =."""
-    return [*data, *(source.partition("=")[2] for source in data if "=" in source)]
 
 
 def check_places(outputs: Iterable[Path | None], inputs: Iterable[Any]) -> None:

@@ -12,10 +12,8 @@ from gridless.cli.options import (
     as_json,
     channel_data,
     check_model_first,
-    check_places,
     check_restrictions,
     command_line,
-    data_paths,
     likelihood_options,
     model_file,
     output_file,
@@ -58,8 +56,7 @@ def report(
 
     Example: gridless report top.safetensors data.root:events --closure 'test_{mtop}.root:events'
     """
-    check_model_first(model, data)
-    check_places([output], [model, *data_paths(data), *([] if samples is None else [samples])])
+    check_model_first(model, data, [output], [samples])
     from gridless.report.page import check_extra
 
     check_extra()

@@ -10,7 +10,6 @@ import gridless as gl
 from gridless.cli.options import (
     as_json,
     check_model_first,
-    check_places,
     command_line,
     load_one,
     model_file,
@@ -49,8 +48,7 @@ def review(
     An interrupted review goes on where it was. Example: gridless review top.safetensors
     data.root:events --templates 'mc_{mtop}.root:events'
     """
-    check_model_first(model, data)
-    check_places([output], [model, *data, *([] if templates is None else [templates])])
+    check_model_first(model, data, [output], [templates])
     trained = load_one(model)
     x = weights = groups = None
     if data:

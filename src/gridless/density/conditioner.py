@@ -132,8 +132,8 @@ class Perceptron(Conditioner):
         return self.layers(x)[-1][1]
 
     def layers(self, x: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """What enters each layer and what leaves it, before the activation; the last leaves y.
-        (members, units, events) each."""
+        """Input and output of each layer, (members, units, events) each. Outputs are those before
+        the activation; the last is y."""
         activation = ACTIVATIONS[self.activation]
         rows = x.T.contiguous().expand(self.members, -1, -1)
         h, layers = rows, []
@@ -148,8 +148,8 @@ class Perceptron(Conditioner):
         return [*layers, (h, y)]
 
     def event_gradients(self, x: Tensor, cost: Callable[[Tensor], Tensor]) -> Tensor:
-        """The gradient of a weight is what entered its layer times what comes back to what left
-        it."""
+        """Backpropagation by hand, event by event: the gradient of a weight is the input of its
+        layer times the gradient by the output of its layer."""
         layers = self.layers(x)
         back = torch.autograd.grad(cost(layers[-1][1]).sum(), [leaving for _, leaving in layers])
         entered = [entering.detach() for entering, _ in layers]
@@ -266,7 +266,7 @@ class ModuleEnsemble(Conditioner):
         return (y + self.start).mT
 
     def event_gradients(self, x: Tensor, cost: Callable[[Tensor], Tensor]) -> Tensor:
-        """By torch.func: the gradient of y_i . b_i, b_i what comes back to event i's outputs."""
+        """By torch.func: the gradient of y_i . b_i, with b_i = d cost / d y_i of event i."""
         y = self(x).detach().requires_grad_()
         (back,) = torch.autograd.grad(cost(y).sum(), y)
 
@@ -287,8 +287,8 @@ class ModuleEnsemble(Conditioner):
         return torch.cat(parts, dim=-1)
 
     def ridged(self) -> list[bool]:
-        """What the module's own `ridged`, a collection of names of parameters, says; without it,
-        every parameter of two or more axes."""
+        """Those that the module names in its attribute `ridged`; without that, every parameter of
+        two or more axes."""
         named = getattr(self._pattern[0], "ridged", None)
         if named is None:
             return [p.dim() > 2 for p in self.values]

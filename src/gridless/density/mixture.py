@@ -101,7 +101,7 @@ class Mixture:
         return self._log_shape_at(t).squeeze(-1) if self.components == 1 else self.log_prob_at(t)
 
     def over_templates(self) -> "Mixture":
-        """The same with the mean density over the templates, where they normalise, taken off."""
+        """The same divided by the mean density over the templates, where those normalise it."""
         if self.templates is None or self.log_share is None:
             return self
         at = self.log_prob_at(self.templates.to(self.z)) + self.log_share.to(self.z)

@@ -109,9 +109,12 @@ class Network(nn.Module):
 
     @property
     def integrated(self) -> bool:
-        """Whether components count as densities: where the range normalises, and else for several
-        components of one parameter, whose integrals are cheap and with which training does better.
-        A single component's integral would cancel."""
+        """Whether components are divided by their integrals over the range.
+
+        They must be where densities are normalised over the range. Where they are normalised over
+        the templates, the integral of a single component cancels. Several components of one
+        parameter train better with their integrals, which are cheap there.
+        """
         return self.templates is None or (self.basis.parameters == 1 and self.components > 1)
 
     def polynomial(self, members: int | None = None) -> PolynomialBasis | None:
@@ -132,8 +135,9 @@ class Network(nn.Module):
         self.mean_rest = (mean - self.mean).float()
 
     def standardise(self, x: Tensor) -> Tensor:
-        """Observables in units of their spread, held at the ends of what was simulated: what
-        `forward` takes. Nothing was learnt beyond, where an event must not count for more."""
+        """Observables in units of their spread, clamped to the range of the simulation: what
+        `forward` takes. Nothing was learnt beyond that range: an event there counts as one at its
+        end."""
         return self.unlimited(x).clamp(self.low, self.high)
 
     def unlimited(self, x: Tensor) -> Tensor:
@@ -149,7 +153,7 @@ class Network(nn.Module):
 
     def far(self, x: Tensor) -> Tensor:
         """Which observables (events, observables) lie farther outside of the simulation than it is
-        wide. One that is constant in the simulation never does: held, it cannot count."""
+        wide. One that is constant in the simulation never does: clamped, it has no effect."""
         y, width = self.unlimited(x), self.high - self.low
         return ((y < self.low - width) | (y > self.high + width)) & (width > 0)
 

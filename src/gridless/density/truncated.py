@@ -98,8 +98,8 @@ def _replace(
 
 
 def _integral_by_erf(mean: Tensor, width: Tensor) -> Tensor:
-    """I, for any width: within a width of the mean from erf, which keeps the digits of what is next
-    to 0, and beyond from erfc, which keeps those of the tail."""
+    """I, for any width: within a width of the mean by erf, which is exact near 0, and beyond by
+    erfc, which is exact in the tail."""
     low = ((mean - 0.5).abs() - 0.5) / width
     z_low, z_high = ((z * math.sqrt(0.5)).clamp(max=9) for z in (low, low + 1 / width))
     middle = torch.erf(z_high.clamp(max=1)) - torch.erf(z_low.clamp(max=1))

@@ -1,4 +1,4 @@
-"""Columns: what keeps one from being one number per event, and gaps in it."""
+"""Columns of files: why one does not hold one number per event, and missing values in it."""
 
 import re
 from collections.abc import Mapping

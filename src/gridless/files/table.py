@@ -160,8 +160,8 @@ def open_file(source: str | Path) -> Iterator[Table]:
 
 
 def source_key(source: Any) -> tuple[Hashable, str | None]:
-    """What tells a source from another: the file, by any path to it, and the tree or group in it,
-    None for the only one; or the table in memory."""
+    """What identifies a source: the file, whatever the path to it, and the tree or group in it
+    (None for the only one); or the table in memory."""
     if not isinstance(source, str | Path):
         return id(source), None
     path, name = split_source(source)
@@ -261,7 +261,7 @@ def choose_name(path: Path, name: str | None, there: Sequence[str], what: str) -
 
 
 def refuse_name(path: Path, name: str | None) -> None:
-    """Complain of a name behind the colon where a file holds a single table."""
+    """Refuse a name behind the colon where a file holds a single table."""
     if name is not None:
         raise InputError(f"{path}: holds a single table; leave out ':{name}'")
 

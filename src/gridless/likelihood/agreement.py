@@ -14,7 +14,7 @@ from scipy.special import chdtrc
 
 from gridless.curves import chebyshev
 from gridless.templates.arrays import Array
-from gridless.templates.copies import MAX_COPIES, Keys
+from gridless.templates.event_findings import MAX_COPIES, Keys
 
 LEAST_SHARE = 1e-12  # of a cell: the polynomial of a share may fall below 0
 LEAST_EVENTS = 10.0  # expected in a cell: of fewer chi2 has longer tails

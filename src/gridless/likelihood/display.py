@@ -23,7 +23,7 @@ HIGHEST = 4.5  # units of log likelihood: the rise at three errors
 
 
 class Displayed:
-    """What a likelihood tells of itself. `Likelihood` is the only one."""
+    """How a likelihood prints and draws itself. `Likelihood` is the only subclass."""
 
     channels: tuple[Channel, ...]
     constraints: tuple[Constraint, ...]

@@ -8,7 +8,7 @@ import numpy as np
 from gridless.curves import minimum
 from gridless.curves.curve import Curve
 from gridless.likelihood import warnings
-from gridless.likelihood.agreement import p_value
+from gridless.likelihood.agreement import Agreement, p_value
 from gridless.likelihood.channel import Channel, Place
 from gridless.likelihood.estimate import MODEL, SIMULATION, STAT, Estimate, ParameterEstimate
 from gridless.likelihood.warnings import EstimateWarning
@@ -32,7 +32,7 @@ def make_estimate(likelihood: "Likelihood", best: Array, level: float) -> Estima
     for p, name in enumerate(grid.parameters):
         ends, cut = likelihood.unit_interval(p, level)
         low, high = (grid.bounds[p, 0] + ends * grid.range[p]).tolist()
-        half = 0.5 * (high - low)
+        half = _half_width(float(values[p]), (low, high), cut)
         budget = {source: half * float(share[p]) for source, share in shares.items()}
         others = {} if pinned[p] else beyond
         for source, matrix in others.items():
@@ -65,6 +65,14 @@ def make_estimate(likelihood: "Likelihood", best: Array, level: float) -> Estima
         warnings=_warnings(likelihood, best, results, p_values, together),
         offered=likelihood.offered,
     )
+
+
+def _half_width(value: float, interval: tuple[float, float], cut: Array) -> float:
+    """Half of an interval; where a bound cuts one side, the length of the other."""
+    down, up = value - interval[0], interval[1] - value
+    if cut[0] != cut[1]:
+        return up if cut[0] else down
+    return 0.5 * (down + up)
 
 
 def inside_covariances(likelihood: "Likelihood", best: Array) -> Covariances:
@@ -162,10 +170,10 @@ def _weighted(likelihood: "Likelihood") -> bool:
     return any(channel.scores is not None for channel in likelihood.channels)
 
 
-def _labels(likelihood: "Likelihood") -> list[str]:
+def channel_labels(channels: Sequence[Channel]) -> list[str]:
     """A different name for every channel."""
     labels: list[str] = []
-    for number, channel in enumerate(likelihood.channels, start=1):
+    for number, channel in enumerate(channels, start=1):
         label = channel.name or f"channel {number}"
         labels.append(f"{label} ({number})" if label in labels else label)
     return labels
@@ -174,7 +182,9 @@ def _labels(likelihood: "Likelihood") -> list[str]:
 def _p_values(likelihood: "Likelihood", best: Array) -> tuple[dict[str, float], float | None]:
     """The p-value of every channel, and that of all: chi2 and degrees of freedom add."""
     each, chi2, dof = {}, 0.0, 0
-    for label, channel in zip(_labels(likelihood), likelihood.channels, strict=True):
+    for label, channel in zip(
+        channel_labels(likelihood.channels), likelihood.channels, strict=True
+    ):
         if channel.agreement is not None:
             found, free = channel.agreement.chi2(Place(channel, likelihood.grid).own(best))
             each[label] = p_value(found, free)
@@ -194,14 +204,16 @@ def _warnings(
     found: list[EstimateWarning] = []
     for one in results:
         found += warnings.bound_warnings(one.name, one.value, one.bounds, one.cut, one.stat)
-    labels, several = _labels(likelihood), len(likelihood.channels) > 1
+    labels, several = channel_labels(likelihood.channels), len(likelihood.channels) > 1
     values = likelihood.grid.from_unit(best)
     each: list[EstimateWarning] = []
     for label, channel in zip(labels, likelihood.channels, strict=True):
-        axes = Place(channel, likelihood.grid).axes
-        own = channel_warnings(channel, values[axes], [results[p] for p in axes])
+        place = Place(channel, likelihood.grid)
+        own = warnings.extrapolation_warnings(values[place.axes], channel.grid)
+        own += channel.warnings
+        own += gap_warnings(channel, values[place.axes], [results[p] for p in place.axes])
         if channel.agreement is not None:
-            own += warnings.fit_warnings(p_values[label])
+            own += event_warnings(channel.agreement, p_values[label], place.own(best))
         each += [w._replace(text=f"{label}: {w.text}") if several else w for w in own]
     found += each
     if together is not None and not any(w.name == "bad_fit" for w in each):
@@ -218,37 +230,31 @@ def _warnings(
     return tuple(dict.fromkeys(found))
 
 
-def channel_warnings(
+def event_warnings(agreement: Agreement, p_value: float, t: Array) -> list[EstimateWarning]:
+    """What the events of a channel say against its estimate t, in units of the channel's range."""
+    filling = agreement.filling
+    return [
+        *warnings.far_warnings(filling.far, filling.rows, filling.named),
+        *warnings.outside_warnings(filling.outside, filling.events),
+        *warnings.fit_warnings(p_value),
+        *warnings.copy_warnings(agreement.copied(t)),
+    ]
+
+
+def gap_warnings(
     channel: Channel, values: Array, results: Sequence[ParameterEstimate]
 ) -> list[EstimateWarning]:
-    """What speaks against the estimate in the events and the templates of one channel.
-
-    Parameters
-    ----------
-    channel : Channel
-        The events.
-    values : array (parameters,)
-        The estimate of the channel's parameters.
-    results : sequence of ParameterEstimate
-        The same with errors, without those that are held.
-
-    Returns
-    -------
-    list of EstimateWarning
-    """
+    """Whether the templates of a channel are too far apart around values of its parameters, of
+    which `results` are estimated."""
+    found: list[EstimateWarning] = []
+    if MODEL not in channel.sources or len(channel.grid) < 2:
+        return found
     grid = channel.grid
-    found = [*warnings.extrapolation_warnings(values, grid), *channel.warnings]
-    if MODEL in channel.sources and len(grid) > 1:
-        ends = " and ".join(grid.label(k) for k in grid.around(values))
-        for one in results:
-            if MODEL in one.budget and one.stat > 0:
-                sizes = one.budget[MODEL], one.stat, one.budget.get(SIMULATION, 0.0)
-                found += warnings.gap_warnings(one.name, sizes, ends)
-    if channel.agreement is not None:
-        filling = channel.agreement.filling
-        found += warnings.far_warnings(filling.far, filling.rows, filling.named)
-        found += warnings.outside_warnings(filling.outside, filling.events)
-        found += warnings.copy_warnings(channel.agreement.copied(grid.to_unit(values)))
+    ends = " and ".join(grid.label(k) for k in grid.around(values))
+    for one in results:
+        if MODEL in one.budget and one.stat > 0:
+            sizes = one.budget[MODEL], one.stat, one.budget.get(SIMULATION, 0.0)
+            found += warnings.gap_warnings(one.name, sizes, ends)
     return found
 
 

@@ -50,7 +50,7 @@ class Replicas(Source):
 
     def __add__(self, other: Source) -> "Replicas":
         if not isinstance(other, Replicas) or len(other.changes) != len(self.changes):
-            # Parts of one model have the same replicas: this cannot be data of a user.
+            # Parts of one model have the same replicas: no user can get here.
             raise ValueError("replicas of different models do not add one by one")
         return Replicas(chebyshev.add(self.changes, other.changes))
 

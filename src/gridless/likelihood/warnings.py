@@ -1,6 +1,8 @@
 """Reasons to doubt an estimate: one table, and the rule of each.
 
-A new warning is a row in `WARNINGS` and a function below it; docs/warnings.md has the same table.
+A new warning is a row in `WARNINGS`, a function below it, and a call of that function: in
+`_warnings` of `likelihood/estimating.py` and of `measurement/estimating.py`, or in
+`Model.warnings`. docs/warnings.md has the same table.
 """
 
 from collections.abc import Sequence
@@ -11,7 +13,7 @@ from scipy.special import pdtrc
 from gridless.results.printing import probability
 from gridless.templates.arrays import Array
 from gridless.templates.audit import Audit
-from gridless.templates.copies import MAX_COPIES
+from gridless.templates.event_findings import MAX_COPIES
 from gridless.templates.grid import Grid
 
 SMALL_P_VALUE = 1e-3  # below this a test says that data and simulation differ
@@ -96,7 +98,7 @@ WARNINGS = (
     ),
     Rule(
         "template_check",
-        "the mean summary of a template is not where the other templates foretell it (p < 0.0001 "
+        "the mean summary of a template is not where the other templates foretell it (p < 0.002 "
         "over their number)",
         "look for a wrong file, label or weight of the template that is named; if there is none, "
         "the observables change faster there than the grid follows: simulate a value beside it",
@@ -222,17 +224,8 @@ def is_wide(left_open: float, stat: float, simulation: float) -> bool:
 
 
 def gap_warnings(name: str, sizes: tuple[float, float, float], ends: str) -> list[EstimateWarning]:
-    """wide_gap: templates are too far apart for so many events.
-
-    Parameters
-    ----------
-    name : str
-        The parameter.
-    sizes : tuple of float
-        What the templates leave open, the statistical error, and that from simulation.
-    ends : str
-        The two templates.
-    """
+    """wide_gap: templates are too far apart for so many events. `sizes` are what they leave open
+    between both `ends`, the statistical error, and that from simulation."""
     if not is_wide(*sizes):
         return []
     text = (
@@ -327,16 +320,10 @@ def source_warnings(source: str, without: Sequence[str]) -> list[EstimateWarning
 def check_warnings(
     p_value: float, suspects: Sequence[str], information: float
 ) -> tuple[EstimateWarning, ...]:
-    """template_check, score_check, no_information: what the templates say against a calibration.
+    """template_check, score_check, no_information: what speaks against a calibration.
 
-    Parameters
-    ----------
-    p_value : float
-        That the means of the templates lie on the curve through them.
-    suspects : sequence of str
-        Templates that are not like the others.
-    information : float
-        How much worse a constant describes the means, in chi2.
+    `p_value` is that of the curve through the means of the templates, `suspects` are templates
+    unlike the others, `information` is how much worse a constant is than the curve, in chi2.
     """
     found = []
     if suspects:
@@ -361,18 +348,11 @@ def check_warnings(
 def model_warnings(
     gain: float, dip: float, max_log_q: float, divided: bool
 ) -> tuple[EstimateWarning, ...]:
-    """no_information, collapsed, implied_prior: what speaks against every estimate with a model.
+    """no_information, collapsed, implied_prior: what speaks against a model without calibration.
 
-    Parameters
-    ----------
-    gain : float
-        Log likelihood that held-out events gain over a model that knows nothing.
-    dip : float
-        log q halfway between templates less that at them.
-    max_log_q : float
-        The largest abs(log q) in the range.
-    divided : bool
-        Whether the likelihood is divided by q.
+    `gain` is the log likelihood that held-out events gain over a model that knows nothing, `dip`
+    is log q halfway between templates less that at them, `max_log_q` the largest abs(log q), and
+    `divided` whether likelihoods are divided by q.
     """
     found = []
     if gain < LEAST_GAIN:

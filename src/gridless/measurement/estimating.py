@@ -7,9 +7,8 @@ import numpy as np
 from gridless.curves.intervals import LEVEL
 from gridless.likelihood import warnings
 from gridless.likelihood.agreement import p_value
-from gridless.likelihood.channel import Channel
 from gridless.likelihood.estimate import STAT, ParameterEstimate, read_only
-from gridless.likelihood.estimating import channel_warnings
+from gridless.likelihood.estimating import channel_labels, event_warnings, gap_warnings
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.measurement.estimate import MeasurementEstimate, NuisanceEstimate
 from gridless.templates.arrays import Array
@@ -110,7 +109,7 @@ def _nuisance(
 def _agreement(likelihood: "MeasurementLikelihood") -> tuple[dict[str, float], float, int]:
     """The p-value of every channel, fitted alone, and chi2 with degrees of freedom of all."""
     chi2, dof, of_curves = _chi2(likelihood)
-    labels = _labels(likelihood.channels)
+    labels = channel_labels(likelihood.channels)
     if len(labels) == 1:
         return {labels[0]: p_value(chi2, dof)}, chi2, dof
     each: dict[str, float] = {}
@@ -142,15 +141,6 @@ def _chi2(
     return float(chi2), dof, of_curves
 
 
-def _labels(channels: tuple[Channel, ...]) -> list[str]:
-    """A different name for every channel."""
-    labels: list[str] = []
-    for number, channel in enumerate(channels, start=1):
-        label = channel.name or f"channel {number}"
-        labels.append(f"{label} ({number})" if label in labels else label)
-    return labels
-
-
 def _warnings(
     likelihood: "MeasurementLikelihood",
     results: list[ParameterEstimate],
@@ -162,11 +152,15 @@ def _warnings(
     for one in results:
         found += warnings.bound_warnings(one.name, one.value, one.bounds, one.cut, one.error)
     channels = likelihood.channels
-    for label, channel in zip(_labels(channels), channels, strict=True):
-        names = channel.grid.parameters
-        values = likelihood.joint.best[[likelihood.joint.place(name) for name in names]]
-        own = channel_warnings(channel, values, [one for one in results if one.name in names])
-        if label in p_values:
+    for label, channel in zip(channel_labels(channels), channels, strict=True):
+        grid = channel.grid
+        values = likelihood.joint.best[[likelihood.joint.place(name) for name in grid.parameters]]
+        own = [*warnings.extrapolation_warnings(values, grid), *channel.warnings]
+        own += gap_warnings(channel, values, [r for r in results if r.name in grid.parameters])
+        if channel.agreement is not None:
+            p = p_values.get(label, np.nan)
+            own += event_warnings(channel.agreement, p, channel.grid.to_unit(values))
+        elif label in p_values:
             own += warnings.fit_warnings(p_values[label])
         several = len(channels) > 1
         found += [w._replace(text=f"{label}: {w.text}") if several else w for w in own]

@@ -17,7 +17,7 @@ from gridless.likelihood.agreement import FAR_SHOWN, LEAST_SHARE, Cells, FarEven
 from gridless.likelihood.warnings import OUTSIDE_SHARE
 from gridless.model.evaluation import MAX_DOUBLE_EVENTS
 from gridless.templates.arrays import Array
-from gridless.templates.copies import Keys, row_keys
+from gridless.templates.event_findings import Keys, row_keys
 
 CELLS = 40  # cells, if there are enough events
 EVENTS_PER_CELL = 50  # at least, among those that make the centres
@@ -46,7 +46,7 @@ def fill(
     far: NDArray[np.bool_],
     names: Sequence[str],
 ) -> Filling:
-    """How observed events fill the cells; of very many, every n-th, which tells as much.
+    """How observed events fill the cells. Of very many events, every n-th is looked at.
 
     `far` (events, observables) are those that `far_events` found, which have weight 0.
     """

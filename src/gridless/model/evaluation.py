@@ -29,7 +29,7 @@ PROBE_EVENTS = 1000
 # Densities that are no exponentials of polynomials are described by the polynomial nearest to
 # their logarithm: its total degree, by the number of parameters.
 PROJECTED_DEGREE = {1: 6, 2: 3, 3: 2}
-# Chebyshev points per parameter at which it is the nearest.
+# Chebyshev points per parameter of that least-squares fit.
 PROJECTED_POINTS = {1: 33, 2: 9, 3: 5}
 Function = Callable[[Array], Array]
 
@@ -145,7 +145,7 @@ def approximate_curve(
 
 
 def summary_basis(network: Network) -> PolynomialBasis:
-    """The polynomial of which a summary has the coefficients."""
+    """The polynomial basis whose coefficients a summary holds."""
     own = network.polynomial(1)
     if own is not None:
         return own
@@ -179,7 +179,7 @@ def _summarised(network: Network, x: Array) -> Iterator[tuple[slice, Tensor, Ten
 def _projection(basis: PolynomialBasis, points: Array) -> Tensor:
     """The matrix (points, d) that takes values at points to coefficients by least squares."""
     terms = basis.terms(torch.as_tensor(points)).numpy()
-    # The constant says nothing of theta.
+    # The constant does not depend on theta.
     with_constant = np.hstack([np.ones((len(points), 1)), terms])
     return torch.as_tensor(np.linalg.pinv(with_constant)[1:].T)
 

@@ -45,8 +45,8 @@ from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.replicas import Replicas
+from gridless.model.reweighting import SimulatedEvents
 from gridless.model.simulating import Simulating
-from gridless.model.virtual import SimulatedEvents
 from gridless.results import printing
 from gridless.systematics.bins import BinnedProcess
 from gridless.templates.arrays import Array, as_events, as_weights, check_total, check_used
@@ -112,7 +112,7 @@ class Model(Simulating):
 
     @cached_property
     def log_q(self) -> Array:
-        """What is subtracted from log p(theta | x) of each event, as Chebyshev coefficients: log q,
+        """What is subtracted from log p(theta | x) of each event: Chebyshev coefficients of log q,
         or 0 for prior="flat"."""
         return self._divided(self.implied_prior.log_q)
 

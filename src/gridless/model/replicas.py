@@ -50,7 +50,7 @@ class Replicas:
         log_q : array (replicas, ...)
             What each replica changes in the log q that is divided by; 0 for a flat prior.
         """
-        # Of very many events the comparison must not take longer than their likelihood.
+        # With very many events, this must not take longer than the likelihood itself.
         compared = COMPARED_EVENTS if len(x) <= MAX_DOUBLE_EVENTS else COMPARED_EVENTS // 2
         stride = max(1, len(x) // compared)
         subset, w = x[::stride], weights[::stride]

@@ -16,13 +16,8 @@ from gridless.likelihood.likelihood import Likelihood
 from gridless.measurement.likelihood import MeasurementLikelihood
 from gridless.measurement.term import SummaryChannel, expected_sums
 from gridless.model.channels import channel_of_sum
-from gridless.model.virtual import (
-    Reweighting,
-    VirtualTemplate,
-    tilted,
-    unit_point,
-    virtual_template,
-)
+from gridless.model.reweighting import Reweighting, tilted
+from gridless.model.virtual import VirtualTemplate, unit_point, virtual_template
 from gridless.systematics.bins import mixed_histograms
 from gridless.templates.arrays import Array
 from gridless.templates.histograms import Histogram
@@ -152,7 +147,8 @@ class Simulating:
         """Simulation at any theta: the kept events with weights w_i(theta).
 
         The network's ratio of densities, then the least change that gives summaries their
-        calibrated mean.
+        calibrated mean and observables the distributions that all templates tell of. These are
+        right whatever the network learnt; how observables go together is the network's.
 
         Parameters
         ----------

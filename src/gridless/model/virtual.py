@@ -1,27 +1,14 @@
-"""Virtual templates: some of the simulated events, kept in the model, weighted to any theta.
-
-An event of any template is an event at theta with the weight
-
-    w_i(theta) = r(x_i, theta) / sum_k s_k r(x_i, theta_k),   r = p(theta | x) / q(theta),
-
-s_k the share of template k in the events. The network's r is near the ratio of densities only. So
-the weights are tilted by exp(lambda . y), the least change that makes the mean of the summary y
-the calibrated mu(theta).
-"""
+"""Virtual templates: simulated events that a model keeps, weighted to any theta."""
 
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
+from scipy.special import chdtrc
 
-from gridless import distributed
-from gridless.curves import chebyshev
+from gridless.calibration.share_correction import Corrected
 from gridless.errors import GridlessWarning, InputError
-from gridless.model.evaluation import log_density
 from gridless.templates.arrays import Array
 
 if TYPE_CHECKING:
@@ -29,89 +16,7 @@ if TYPE_CHECKING:
 
 GOOD_EFFECTIVE = 1000  # effective events below which a virtual template warns
 LEAST_EFFECTIVE = 50  # effective events below which there is none
-TILT_STEPS = 40  # of Newton's method: some five are usual
-TILT_PRECISION = 1e-6  # of the mean, in units of the spread of one event
-MAX_STEP = 1.0  # of lambda in one step, in units of 1 / spread
-MAX_KEPT_EVENTS = 50_000  # that a model keeps: a few megabytes
-MAX_KEPT_NUMBERS = (
-    1_000_000  # that they may have together: of many observables fewer events are kept
-)
-
-
-@dataclass(frozen=True, eq=False)
-class SimulatedEvents:
-    """A random part of the templates' events.
-
-    Attributes
-    ----------
-    x : array (events, observables)
-        In float32, as files hold them.
-    template : array (events,)
-        The number of the template of each event.
-    weights : array (events,)
-        Their weights, of either sign; every template has a mean of 1.
-    """
-
-    x: Array
-    template: NDArray[np.int32]
-    weights: Array
-
-    def __len__(self) -> int:
-        return len(self.x)
-
-    def check(self, templates: int, observables: int) -> None:
-        """Refuse, with a ValueError, arrays that fit neither each other nor the grid."""
-        events = len(self.template)
-        if self.x.shape != (events, observables) or self.weights.shape != (events,):
-            raise ValueError("simulated: events, templates and weights differ in number")
-        if not 0 < events <= MAX_KEPT_EVENTS:
-            raise ValueError(f"simulated: {events} events")
-        if self.template.min() < 0 or self.template.max() >= templates:
-            raise ValueError("simulated: a template that is not in the grid")
-        totals = np.bincount(self.template, self.weights, templates)
-        if (totals[np.unique(self.template)] <= 0).any():
-            raise ValueError("simulated: a template without weight")
-
-
-def keep_events(
-    x: Array, template: NDArray[np.int64], weights: Array, seed: int
-) -> SimulatedEvents:
-    """A random part of the events, of the first rank's where there are several.
-
-    Parameters
-    ----------
-    x, template, weights : array (events, observables), array (events,), array (events,)
-        The templates' events, the number of the template of each, and their weights.
-    seed : int
-        Which part.
-    """
-    count = min(len(x), MAX_KEPT_EVENTS, max(1_000, MAX_KEPT_NUMBERS // x.shape[1]))
-    some = np.sort(np.random.default_rng(seed).choice(len(x), count, replace=False))
-    w = weights[some]
-    number = template[some]
-    totals = np.bincount(number, w)
-    sizes = np.bincount(number)
-    # Of a template whose few kept weights cancel, none is kept.
-    good = totals > 0
-    mean = np.where(good, totals / sizes.clip(min=1), 1.0)
-    use = good[number]
-    rows = (x[some][use], number[use].astype(np.int32), (w / mean[number])[use])
-    if distributed.size() == 1:
-        kept_x, kept_template, kept_weights = rows
-    else:
-        width = x.shape[1]
-        table = np.hstack([rows[0], rows[1][:, None], rows[2][:, None]])
-        size = int(distributed.of_first(torch.tensor([len(table)]))[0])
-        first = torch.zeros(size, width + 2, dtype=torch.float64)
-        if distributed.rank() == 0:
-            first = torch.as_tensor(table)
-        table = distributed.of_first(first).numpy()
-        kept_x, kept_template, kept_weights = table[:, :width], table[:, width], table[:, -1]
-    return SimulatedEvents(
-        np.asarray(kept_x, np.float32),
-        np.asarray(kept_template, np.int32),
-        np.asarray(kept_weights, np.float64),
-    )
+BINS = 20  # of an observable that is compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,14 +33,14 @@ class VirtualTemplate:
         Their weights, which sum to 1.
     observables : tuple of str
         The names of the observables.
-    changes : array (events, d)
-        Relative changes of the weights, each as likely as not: the mean of the summary at theta is
-        known as well as the templates tell. Comparisons with data take them into account.
+    corrected : tuple of Corrected
+        Of each observable the bins whose shares are known, and how well. Empty for a model without
+        calibration.
 
     Examples
     --------
     >>> x, weights = np.array([[1.0], [2.0]]), np.array([0.5, 0.5])
-    >>> VirtualTemplate(np.array([0.4]), x, weights, ("x",), np.zeros((2, 0)))
+    >>> VirtualTemplate(np.array([0.4]), x, weights, ("x",))
     Virtual template at 0.4: 2 effective events
     """
 
@@ -143,7 +48,7 @@ class VirtualTemplate:
     x: Array
     weights: Array
     observables: tuple[str, ...]
-    changes: Array
+    corrected: tuple[Corrected, ...] = ()
 
     @property
     def effective_size(self) -> float:
@@ -158,117 +63,77 @@ class VirtualTemplate:
         drawn = np.random.default_rng(seed).choice(len(self.x), events, p=share / share.sum())
         return np.asarray(self.x[drawn], np.float64)
 
+    def shares(self, observable: str, edges: Any) -> tuple[Array, Array]:
+        """The shares (bins,) of an observable between edges, and their covariance (bins, bins).
+
+        It is that of the events inside of corrected bins, and what is not known of these bins.
+
+        Parameters
+        ----------
+        observable : str
+            Its name.
+        edges : array (bins - 1,)
+            Where one bin ends and the next begins; the first and the last bin have no end.
+
+        Examples
+        --------
+        >>> x, weights = np.array([[1.0], [2.0]]), np.array([0.5, 0.5])
+        >>> at = VirtualTemplate(np.array([0.4]), x, weights, ("x",))
+        >>> at.shares("x", [1.5])[0].tolist()
+        [0.5, 0.5]
+        """
+        if observable not in self.observables:
+            raise InputError(
+                f"observable: no {observable!r}; there is {', '.join(self.observables)}"
+            )
+        j, w = self.observables.index(observable), self.weights
+        cell, changes = np.zeros(len(w), np.int64), np.zeros((1, 0))
+        if self.corrected:
+            cell, _, changes = self.corrected[j]
+        limits = np.asarray(edges, float)
+        bins, cells = len(limits) + 1, len(changes)
+        number = cell * bins + np.searchsorted(limits, self.x[:, j], side="right")
+        content = np.bincount(number, w, cells * bins).reshape(cells, bins)
+        squares = np.bincount(number, w**2, cells * bins).reshape(cells, bins)
+        total = content.sum(axis=1, keepdims=True)
+        inside = content / np.where(total != 0, total, 1.0)
+        crossed = inside.T @ squares
+        covariance = np.diag(squares.sum(axis=0)) - crossed - crossed.T
+        covariance += (inside * squares.sum(axis=1, keepdims=True)).T @ inside
+        moved = content.T @ changes
+        return content.sum(axis=0), covariance + moved @ moved.T
+
+    def p_value(self, observable: str, values: Any, weights: Any = None) -> float:
+        """Whether a sample of an observable looks like it: a chi2 in bins of equal content.
+
+        Parameters
+        ----------
+        observable : str
+            Its name.
+        values : array (events,)
+            The sample.
+        weights : array (events,), optional
+            Its weights.
+
+        Examples
+        --------
+        >>> x = np.random.default_rng(1).normal(size=(2_000, 1))
+        >>> at = VirtualTemplate(np.array([0.4]), x, np.full(2_000, 1 / 2_000), ("x",))
+        >>> at.p_value("x", x[:1_000, 0]) > 0.01, at.p_value("x", x[:, 0] + 0.2) > 0.01
+        (True, False)
+        """
+        sample = np.asarray(values, float)
+        w = np.full(len(sample), 1.0) if weights is None else np.asarray(weights, float)
+        edges = np.unique(np.quantile(sample, np.linspace(0, 1, BINS + 1)[1:-1]))
+        observed = VirtualTemplate(self.theta, sample[:, None], w / w.sum(), (observable,))
+        (first, one), (second, two) = (s.shares(observable, edges) for s in (observed, self))
+        # Shares sum to 1: the last bin says nothing more.
+        rest, covariance = (first - second)[:-1], (one + two)[:-1, :-1]
+        return float(chdtrc(len(rest), rest @ np.linalg.pinv(covariance, hermitian=True) @ rest))
+
     def __repr__(self) -> str:
         place = ", ".join(f"{value:g}" for value in self.theta)
         return f"Virtual template at {place}: {self.effective_size:,.0f} effective events"
-
-
-class Reweighting:
-    """Weights of a model's kept events at any theta.
-
-    Attributes
-    ----------
-    x : array (events, observables)
-        The events.
-    y : array (events, d)
-        Their vectors: the whitened summaries of a calibrated model.
-    """
-
-    def __init__(self, model: "Model") -> None:
-        if model.simulated is None:
-            raise InputError(
-                "the model keeps no simulated events, since an older version made it; fit it anew"
-            )
-        kept = model.simulated
-        self.model, self.kept = model, kept
-        self.x = np.asarray(kept.x, np.float64)
-        vectors, self.matrix, self.offset = model.event_vectors(self.x)
-        self.y = np.asarray(vectors.double().numpy())
-
-    @cached_property
-    def log_mixture(self) -> Array:
-        """log sum_k s_k r(x_i, theta_k) of each event."""
-        sizes = np.bincount(self.kept.template, minlength=len(self.model.grid))
-        there = sizes > 0
-        log_share = np.log(sizes[there] / sizes.sum())
-        rows = self.log_ratios(self.model.grid.unit[there]) + log_share
-        return np.asarray(np.logaddexp.reduce(rows, axis=1))
-
-    def log_ratios(self, t: Array) -> Array:
-        """log r(x_i, t_j) of each event and point: (events, points)."""
-        # Likelihoods need q only where they are divided by it; densities always do.
-        log_q = chebyshev.evaluate(self.model.implied_prior.log_q, t)
-        parts = [p.double().numpy() for _, p in log_density(self.model.network, self.x, t)]
-        return np.asarray(np.concatenate(parts) - log_q)
-
-    def at(self, t: Array, log_ratio: Array | None = None) -> Array:
-        """The weights (events,) at a point t of the unit box, which sum to 1."""
-        found = self.log_ratios(t[None])[:, 0] if log_ratio is None else log_ratio
-        log_w = found - self.log_mixture
-        base = self.kept.weights * np.exp(log_w - log_w.max())
-        calibration = self.model.calibration
-        if calibration is None:
-            return np.asarray(base / base.sum())
-        return tilted(base, self.y, calibration.mean(t[None])[0])
-
-    def changes(self, t: Array, weights: Array) -> Array:
-        """Relative changes (events, d) of the weights at t by what is not known of mu(t)."""
-        calibration = self.model.calibration
-        if calibration is None:
-            return np.zeros((len(self.y), 0))
-        return weight_changes(self.y, weights, calibration.mean_covariance(t))
-
-    def mean_curve(self, t: Array) -> Array:
-        """Minus the mean log likelihood of an event at t, as Chebyshev coefficients."""
-        mean = self.at(t) @ self.y
-        return chebyshev.add(-np.tensordot(mean, self.matrix, 1), self.offset)
-
-
-def weight_changes(y: Array, weights: Array, covariance: Array) -> Array:
-    """What a change of the mean of y, of that covariance, does to the weights that are tilted to
-    it: relative changes (events, d), independent of each other."""
-    rest = y - weights @ y
-    spread = (rest * weights[:, None]).T @ rest
-    values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(values.clip(min=0))
-    return np.asarray(rest @ np.linalg.pinv(spread, hermitian=True) @ root)
-
-
-def tilted(base: Array, y: Array, mean: Array) -> Array:
-    """Weights base * exp(lambda . y) with a sum of 1 and a weighted mean of y that is `mean`.
-
-    Newton's method for the minimum of log sum_i base_i exp(lambda . (y_i - mean)), which is convex
-    for positive weights. Where the mean lies outside of what the events can give, the nearest.
-    """
-    z = y - mean
-    chosen = np.zeros(z.shape[1])
-    weights, value = _tilted_by(base, z, chosen)
-    for _ in range(TILT_STEPS):
-        slope = weights @ z
-        if np.abs(slope).max() < TILT_PRECISION:
-            break
-        second = (z * weights[:, None]).T @ z - np.outer(slope, slope)
-        step = -np.linalg.pinv(second, rcond=1e-9, hermitian=True) @ slope
-        step *= min(1.0, MAX_STEP / max(1e-300, float(np.sqrt(abs(step @ second @ step)))))
-        for _ in range(10):
-            new_weights, new_value = _tilted_by(base, z, chosen + step)
-            if new_value <= value:
-                break
-            step *= 0.5
-        else:
-            break
-        chosen, weights, value = chosen + step, new_weights, new_value
-    return weights
-
-
-def _tilted_by(base: Array, z: Array, tilt: Array) -> tuple[Array, float]:
-    exponent = z @ tilt
-    most = exponent.max()
-    weights = base * np.exp(exponent - most)
-    total = weights.sum()
-    if total <= 0:  # of weights of either sign
-        return weights, np.inf
-    return weights / total, float(np.log(total) + most)
 
 
 def virtual_template(model: "Model", theta: Any) -> VirtualTemplate:
@@ -276,10 +141,8 @@ def virtual_template(model: "Model", theta: Any) -> VirtualTemplate:
     values = unit_point(model, theta)
     place = model.grid.from_unit(values)
     source = model.reweighting
-    weights = source.at(values)
-    found = VirtualTemplate(
-        place, source.x, weights, model.observables, source.changes(values, weights)
-    )
+    weights, corrected = source.refined(values)
+    found = VirtualTemplate(place, source.x, weights, model.observables, corrected)
     size = found.effective_size
     label = ", ".join(
         f"{name} = {value:g}" for name, value in zip(model.grid.parameters, place, strict=True)

@@ -13,6 +13,7 @@ Array = NDArray[np.float64]
 
 UNPRINTABLE = {"Cc", "Cs"}  # Unicode categories: control characters, halves of characters
 SMALLEST_SQUARES = 1e-200  # sum of squared weights: a square of less is lost
+LARGEST_VALUE = 1e100  # of an observable: sums of squares of more overflow
 
 
 def as_table(
@@ -220,6 +221,14 @@ def check_finite(table: Array, what: str, labels: Sequence[str]) -> None:
     raise InputError(
         f"{what}: column {labels[column]!r} is {table[row, column]} in row {row}{more}; "
         "remove those events or give finite values"
+    )
+
+
+def unusable_units(name: str, column: Array) -> InputError:
+    """The error that refuses an observable whose values are too far from 1 to compute with."""
+    return InputError(
+        f"x: column {name!r} has values as large as {np.abs(column).max():g}; give it in "
+        "units in which its values are nearer to 1"
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from gridless.distributed import of_first, total
 from gridless.errors import InputError
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import LARGEST_VALUE, Array, unusable_units
 from gridless.templates.event_findings import find_copies, find_sentinels
 from gridless.templates.finding import Finding
 from gridless.templates.grid import Grid
@@ -92,7 +92,7 @@ class Audit:
         return cls(content["title"], tuple(Finding(**finding) for finding in content["findings"]))
 
     def __repr__(self) -> str:
-        width = max(len(finding.demand) for finding in self.findings)
+        width = max((len(finding.demand) for finding in self.findings), default=0)
         return "\n".join([self.title, *(f"  {finding.line(width)}" for finding in self.findings)])
 
     def _repr_html_(self) -> str:
@@ -123,6 +123,9 @@ def audit(templates: "Templates", components: int, objective: str, flat_grid: bo
     -------
     Audit
     """
+    for name, column in zip(templates.observables, templates.x.T, strict=True):
+        if np.abs(column).max() > LARGEST_VALUE:
+            raise unusable_units(name, column)
     grid = templates.grid
     pairs = grid.neighbours()
     findings: list[Finding] = []
@@ -147,7 +150,7 @@ def _events(templates: "Templates") -> int:
     return int(total(np.array([len(templates)], float))[0])
 
 
-def _effective_sizes(templates: "Templates") -> Array:
+def effective_sizes(templates: "Templates") -> Array:
     """(sum w)^2 / sum w^2 of each template."""
     weights, count = templates.event_weights, len(templates.grid)
     squares = total(np.bincount(templates.template, weights**2, minlength=count))
@@ -172,7 +175,7 @@ def _full_grid(grid: Grid) -> Finding:
 
 def _size(templates: "Templates") -> Finding:
     """The effective number of events of the smallest template."""
-    effective = _effective_sizes(templates)
+    effective = effective_sizes(templates)
     least = int(effective.argmin())
     label = templates.grid.label(least)
     text = f"at least {effective[least]:,.0f} effective events per template ({label})"
@@ -298,7 +301,7 @@ def _difference(templates: "Templates", shapes: Array, parameter: int) -> Findin
     ends = [int(values.argmin()), int(values.argmax())]
     distance = 0.5 * np.abs(shapes[:, ends[0]] - shapes[:, ends[1]]).sum(axis=1)
     # Half the summed |difference| of two equal histograms is about sqrt(bins / pi n) for n events.
-    noise = float(np.sqrt(BINS / np.pi * (1 / _effective_sizes(templates)[ends]).sum() / 2))
+    noise = float(np.sqrt(BINS / np.pi * (1 / effective_sizes(templates)[ends]).sum() / 2))
     best = int(distance.argmax())
     value = float(distance[best])
     met = value > MIN_SIGNIFICANCE * noise

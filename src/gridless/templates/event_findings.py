@@ -1,17 +1,28 @@
-"""What single events say of the templates: copies of each other, and marks of missing values."""
+"""Faults of single events: exact copies of others, and marks of missing values.
 
+Copies are counted in constant memory and in any number of parts.
+"""
+
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gridless.distributed import total
 from gridless.templates.arrays import Array
-from gridless.templates.copies import MAX_COPIES, Keys, row_keys
 from gridless.templates.finding import Finding
 
 if TYPE_CHECKING:
     from gridless.templates.templates import Templates
 
+MAX_COPIES = 0.01  # share of the events that may be copies of others without a word
+KEPT = 4096  # distinct keys that are kept: a share of 1 percent is then seen as 40 copies
+# Odd numbers with well mixed bits (Steele, Lea, Flood 2014, doi:10.1145/2660193.2660195).
+STEP = 0x9E3779B97F4A7C15
+FIRST = np.uint64(0xBF58476D1CE4E5B9)
+HALF = np.uint64(32)  # bits
+MANY = 2**16  # keys, beyond which it pays to look for the smallest before sorting
 # Values that programs write where there is nothing to write; one event with such a value is enough.
 MARKS = tuple(sign * float("9" * digits) for digits in range(2, 7) for sign in (-1, 1))
 LEAST_REPEATED = 3  # events with the same value, if it is none of those
@@ -19,6 +30,62 @@ ISOLATED = 3.0  # times the width of all other events: the gap to the nearest of
 CENTRAL = (0.001, 0.999)  # quantiles between which that width lies
 LEAST_VALUES = 10  # different values of the other events: with fewer they are categories
 MAX_MARKS = 3  # marks at each end of an observable
+
+
+def row_keys(x: Array) -> NDArray[np.uint64]:
+    """A hash of each row: equal rows have equal hashes, different rows almost never."""
+    keys = np.zeros(len(x), np.uint64)
+    for number, column in enumerate(x.T, start=1):
+        # 0.0 and -0.0 are equal but have different bits.
+        keys += (column + 0.0).view(np.uint64) * np.uint64(number * STEP % 2**64 | 1)
+        keys ^= keys >> HALF
+    keys *= FIRST
+    keys ^= keys >> HALF
+    keys *= FIRST
+    return keys
+
+
+@dataclass(frozen=True, eq=False)
+class Keys:
+    """The smallest keys among all rows, and how often each occurs.
+
+    Keys are hashes: the smallest are a random sample of the distinct rows. `a + b` are those of
+    two parts of a table together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.random.default_rng(1).normal(size=(1000, 2))
+    >>> both = Keys.of(row_keys(x)) + Keys.of(row_keys(x[:250]))
+    >>> round(both.share, 12)
+    0.2
+    """
+
+    smallest: NDArray[np.uint64]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, keys: NDArray[np.uint64]) -> "Keys":
+        """The smallest of these keys."""
+        if len(keys) > MANY:
+            # Hashes are uniform: those below a limit contain the smallest. Sorting all takes long.
+            limit = np.uint64(min(2**64 - 1, 2**64 // len(keys) * 3 * KEPT))
+            few = keys[keys < limit]
+            if len(np.unique(few)) >= KEPT:
+                keys = few
+        found, counts = np.unique(keys, return_counts=True)
+        return cls(found[:KEPT], counts[:KEPT])
+
+    def __add__(self, other: "Keys") -> "Keys":
+        every = np.concatenate([self.smallest, other.smallest])
+        keys, place = np.unique(every, return_inverse=True)
+        counts = np.bincount(place, np.concatenate([self.counts, other.counts])).astype(np.int64)
+        return Keys(keys[:KEPT], counts[:KEPT])
+
+    @property
+    def share(self) -> float:
+        """The share of the rows that are copies of others."""
+        return float(1 - len(self.counts) / self.counts.sum())
 
 
 def find_copies(templates: "Templates") -> Finding:
@@ -42,19 +109,19 @@ def find_copies(templates: "Templates") -> Finding:
 def chance_of_copies(x: Array) -> float:
     """The share of the events that are copies by chance: where all observables take few values."""
     rng = np.random.default_rng(0)
-    # Columns in an order of their own have their values, but not the rows.
+    # Shuffled columns keep their values, but make new rows.
     keys = row_keys(np.stack([rng.permutation(column) for column in x.T], axis=1))
     return Keys.of(keys).share if x.shape[1] > 1 else _repeated(x[:, 0])
 
 
 def _repeated(column: Array) -> float:
-    """For a single observable: the share of the events on values that most events share, or 1 where
-    values lie on a grid."""
+    """For a single observable: the share of events whose value many others have too; 1 where values
+    lie on a grid."""
     values, counts = np.unique(column, return_counts=True)
     if len(values) < LEAST_VALUES:
         return 1.0
     steps = np.diff(values)
-    # Of values drawn without a grid the least step is some 1 / n of the median one.
+    # Without a grid the smallest step between n values is about 1 / n of the median step.
     on_grid = steps.min() > 0.01 * np.median(steps)
     popular = counts > max(20, 0.001 * len(column))
     return 1.0 if on_grid else float(counts[popular].sum() / len(column))

@@ -102,7 +102,7 @@ class Grid:
         return np.asarray((values - self.bounds[:, 0]) / self.range)
 
     def unit_point(self, theta: ArrayLike) -> Array:
-        """One point in units of the range; what is no number for each parameter is refused."""
+        """One point in units of the range; anything but one number per parameter is refused."""
         values = as_numbers(theta, "theta")
         if values.shape != (len(self.parameters),):
             raise InputError(f"theta: {theta!r:.80}; give one number each: {self.describe()}")
@@ -114,8 +114,8 @@ class Grid:
 
     @property
     def spacing(self) -> float:
-        """The gap between neighbouring templates in units of the range: the widest for one
-        parameter, that of a full grid of as many for several."""
+        """The gap between neighbouring templates in units of the range: for one parameter the
+        widest, for several that of a full grid with as many templates."""
         if len(self.parameters) == 1:
             return float(np.diff(np.sort(self.unit[:, 0])).max())
         return float(len(self) ** (-1 / len(self.parameters)))

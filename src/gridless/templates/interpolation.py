@@ -15,7 +15,7 @@ def interpolate(grid: Grid, shares: Array, theta: Array) -> tuple[Array, Array]:
     """Shares of events in bins at any theta, and their variances.
 
     Every bin is a polynomial in theta, fitted to all templates. Its degree, the same for all
-    bins, is the one that best foretells each template from the others. The variance is that of
+    bins, is the one that best predicts each template from the others. The variance is that of
     the fit, as the templates scatter about it: it falls with the number of simulated events.
 
     Parameters
@@ -48,7 +48,7 @@ def interpolate(grid: Grid, shares: Array, theta: Array) -> tuple[Array, Array]:
         if _singular(r):
             break
         left = shares - q @ (q.T @ shares)
-        # What a template is off by if it is foretold from the others alone.
+        # How far a template is from its prediction by the others alone.
         alone = np.maximum(1 - (q**2).sum(axis=1), 1e-9)
         error = float(((left / alone[:, None]) ** 2 / scale).sum()) if spare else np.inf
         if best is None or error < best[0]:

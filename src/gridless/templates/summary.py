@@ -9,7 +9,7 @@ import numpy as np
 from gridless.distributed import of_first, total
 from gridless.errors import InputError
 from gridless.templates.arrays import Array
-from gridless.templates.audit import Audit
+from gridless.templates.audit import Audit, effective_sizes
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Axis, Histogram
 from gridless.templates.interpolation import interpolate
@@ -55,6 +55,9 @@ class Summary:
         What was found on the grid.
     distributions : tuple of Distribution
         One per observable.
+    effective : tuple of float
+        (sum w)^2 / sum w^2 of each template: the events that its shares are worth. Empty in models
+        of older versions.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class Summary:
 
     audit: Audit
     distributions: tuple[Distribution, ...]
+    effective: tuple[float, ...] = ()
 
     @property
     def edges(self) -> dict[str, Array]:
@@ -77,15 +81,20 @@ class Summary:
     def to_dict(self) -> dict[str, Any]:
         """The summary in what JSON can hold."""
         distributions = [asdict(distribution) for distribution in self.distributions]
-        return {"audit": self.audit.to_dict(), "distributions": distributions}
+        return {
+            "audit": self.audit.to_dict(),
+            "distributions": distributions,
+            "effective": list(self.effective),
+        }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Summary":
         """The summary that `to_dict` gave."""
         try:
             distributions = tuple(Distribution(**one) for one in content["distributions"])
-            return cls(Audit.from_dict(content["audit"]), distributions)
-        except (KeyError, TypeError) as error:
+            effective = tuple(float(size) for size in content.get("effective", ()))
+            return cls(Audit.from_dict(content["audit"]), distributions, effective)
+        except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"its summary of the templates is damaged ({error})") from error
 
     def __repr__(self) -> str:
@@ -110,11 +119,12 @@ def summarise(templates: Templates, components: int = 1, objective: Any = "templ
     """
     pairs = zip(templates.observables, templates.x.T, strict=True)
     distributions = tuple(_distribution(templates, name, column) for name, column in pairs)
-    return Summary(templates.audit(components, objective), distributions)
+    effective = tuple(effective_sizes(templates).tolist())
+    return Summary(templates.audit(components, objective), distributions, effective)
 
 
 def files_of_all_ranks(files: tuple[FileRecord, ...]) -> tuple[FileRecord, ...]:
-    """The same files with the events of all ranks, of which each has read its own share."""
+    """The same files, with their numbers of events summed over the ranks that read them."""
     events = total(np.array([record.events for record in files], float))
     return tuple(replace(record, events=int(n)) for record, n in zip(files, events, strict=True))
 

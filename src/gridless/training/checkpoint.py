@@ -62,8 +62,8 @@ class Checkpoint:
     fingerprint: str
 
     def load(self) -> State | None:
-        """The state of this very training; None if there is none, or of another one. A damaged
-        file is told of, and then counts as none."""
+        """The state of this very training; None if the file is missing, is of another training, or
+        is damaged, for which there is a warning."""
         try:
             content = self.path.read_bytes()
         except OSError:
@@ -83,7 +83,7 @@ class Checkpoint:
         return State(header.stage, header.epoch, list(header.history), tensors)
 
     def refuse(self, reason: str) -> None:
-        """Tell that the file cannot be gone on from."""
+        """Warn that the training cannot go on from the file."""
         warnings.warn(
             f"checkpoint: {reason}; the training starts anew", GridlessWarning, stacklevel=2
         )
@@ -97,10 +97,6 @@ class Checkpoint:
             "history": [asdict(epoch) for epoch in state.history],
         }
         write_whole(self.path, pack(state.tensors, _KEY, header))
-
-    def remove(self) -> None:
-        """Forget the training, whose model is saved."""
-        self.path.unlink(missing_ok=True)
 
 
 def checkpoint_path(path: str | Path) -> Path:

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from gridless import distributed
 from gridless.density.network import Network
-from gridless.errors import InputError
-from gridless.templates.arrays import Array, slices
+from gridless.templates.arrays import Array, slices, unusable_units
 from gridless.templates.templates import Templates
 
 # Events of one pass of the network.
@@ -134,7 +133,7 @@ def standardised(templates: Templates, weights: Array, network: Network) -> Even
 
 
 def _check_scale(templates: Templates, network: Network) -> None:
-    """Refuse observables in units in which float32, that networks compute in, has no numbers."""
+    """Refuse observables too large or too small for float32, in which networks compute."""
     fits = torch.isfinite(network.mean) & torch.isfinite(network.scale)
     least = torch.finfo(torch.float32).tiny
     fits &= network.scale > least
@@ -143,19 +142,16 @@ def _check_scale(templates: Templates, network: Network) -> None:
     fits &= (spread == 0) | (spread > least)
     for name, column, fit in zip(templates.observables, templates.x.T, fits, strict=True):
         if not fit:
-            raise InputError(
-                f"x: column {name!r} has values as large as {np.abs(column).max():g}; give it in "
-                "units in which its values are nearer to 1"
-            )
+            raise unusable_units(name, column)
 
 
 def input_transformation(x: Array) -> tuple[Array, Array, Array]:
-    """Centre, scale and bend of each observable: (x - centre) / scale, bent in if its tails are
-    heavier than a network can be expected to take in.
+    """Centre, scale and bend of each observable: y = (x - centre) / scale, and asinh(y) where the
+    bend is 1.
 
-    Mean and standard deviation where those describe the sample. Where they do not, since one event
-    in a thousand lies beyond ten times what holds the middle 68 percent: median and half the width
-    of the middle 68 percent, and y -> asinh(y), which grows as a logarithm.
+    Usually the mean and the standard deviation, without bend. For heavy tails (one event in a
+    thousand is farther from the median than ten times half the width of the middle 68 percent):
+    the median, that half width, and bend 1.
     """
     sample = x[:: max(1, len(x) // STANDARDISED_EVENTS)]
     low, median, high = np.quantile(sample, [0.1587, 0.5, 0.8413], axis=0)

@@ -18,7 +18,7 @@ MIN_SPREAD = 0.002
 
 
 class Term:
-    """What is added to the cost per event, beside what the events cost: here nothing.
+    """A term that is added to the cost per event. This one is 0.
 
     A term with `active = True` is added in a second stage of the training, after `begin`.
     """
@@ -71,8 +71,8 @@ class Flatness(Term):
     """lambda S: the spread S = std_j q(t_j) of the implied prior, with its gradient.
 
     q is a mean over all training events, too many to evaluate at every step, while the spread of a
-    noisy mean over a batch is biased upwards, and a network that follows it flattens its posteriors
-    to please the noise. So q is followed on `reference` points only, as a change from an `anchor`:
+    noisy mean over a batch is biased upwards: a network that minimises it flattens its posteriors
+    because of the noise. So q is followed on `reference` points only, as a change from an `anchor`:
 
         q(t_j) = q_all(t_j; anchor) + [q_reference(t_j; now) - q_reference(t_j; anchor)],
 

@@ -15,7 +15,6 @@ from torch import Tensor
 from gridless import distributed
 from gridless.density.mixture import Mixture
 from gridless.density.network import Network
-from gridless.model.record import Epoch
 from gridless.training.events import Events
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ def newton(
 
 @dataclass(frozen=True)
 class NewtonRound:
-    """On how many events (None: all), with the curvature of how many of them, and steps."""
+    """Newton steps on `events` events (None: all), with the curvature of some of them."""
 
     events: int | None
     curvature_events: int
@@ -107,35 +106,6 @@ class NewtonRound:
 
 # Many steps on some of the events, to get near the optimum, then a few on all.
 ROUNDS = (NewtonRound(100_000, 20_000, 40), NewtonRound(None, 50_000, 6))
-
-
-def polish(
-    trainer: "Trainer", number: int, epoch: int, report: Callable[[str], None]
-) -> list[Epoch]:
-    """Newton steps on all events, undone for a member whose held-out events get worse."""
-    network, strength = trainer.network, trainer.term.strength
-    old = flatten(network.parameters())
-    if old.shape[1] > MAX_NEWTON_PARAMETERS:
-        return []
-    before = trainer.mean_cost(trainer.held_out) + strength * trainer.spread()
-    for chosen in ROUNDS:
-        newton_steps(trainer, trainer.events[slice(0, chosen.events)], chosen)
-    training, validation = (trainer.mean_cost(e) for e in (trainer.events, trainer.held_out))
-    spread = trainer.spread()
-    keep = validation + strength * spread < before + trainer.margin()
-    restore(network, old, ~keep)
-    report(f"cost {float(validation.mean()):.5f}")
-    return [
-        Epoch(
-            number,
-            epoch,
-            float(training.mean()),
-            float(validation.mean()),
-            float(spread.mean()),
-            float(strength.mean()),
-            bool(keep.all()),
-        )
-    ]
 
 
 def newton_steps(trainer: "Trainer", events: Events, chosen: NewtonRound) -> None:
@@ -176,7 +146,7 @@ def full_cost(trainer: "Trainer", events: Events) -> tuple[Tensor, Tensor]:
 
 def fisher(trainer: "Trainer", events: Events) -> Tensor:
     """sum_i |w_i| g_i g_i^T / sum_i w_i, g_i the gradient of event i's cost: the curvature of
-    a log likelihood at its optimum or, with negative weights, more; and never negative."""
+    a log likelihood at its optimum. With negative weights it is larger, and never negative."""
     members, size = flatten(trainer.network.parameters()).shape
     matrix = torch.zeros(members, size, size, dtype=torch.float64)
     # Weighting the cost by sqrt(w) weights g g^T by w.

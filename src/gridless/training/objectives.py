@@ -74,8 +74,8 @@ class Objective(ABC):
     def cost(self, mixture: Mixture, events: Events) -> Tensor:
         """The cost of the events, summed, of each member of the ensemble.
 
-        A sum over events, each with its own term that is linear in its weight. A normalisation that
-        `normalises_over_templates` is found in `mixture.at_templates()`.
+        A sum over events of terms that are linear in the event's weight. With
+        `normalises_over_templates`, `mixture.at_templates()` has the densities to normalise.
 
         Parameters
         ----------

@@ -5,8 +5,8 @@ number of mean 1, moves the optimum of the cost to first order by
 
     d phi = -H^-1 sum_i (W_i - 1) g_i,
 
-g_i the gradient of event i's cost and H the matrix of second derivatives. Some fifty thousand
-events say how large that is: their fluctuation is scaled to that of all.
+g_i the gradient of event i's cost and H the matrix of second derivatives. Fifty thousand events are
+drawn again; the result is scaled to the fluctuation of all events.
 """
 
 import warnings
@@ -70,8 +70,8 @@ def replicate(
 
 
 def _free_parameters(network: Network) -> Tensor | None:
-    """Which parameters are moved: all or, of a network too large for Newton steps, which is not at
-    its optimum, those of the last layer."""
+    """Which parameters are moved: all; or those of the last layer, if the network is too large for
+    Newton steps and therefore not at its optimum."""
     size = sum(p[0].numel() for p in network.parameters())
     if size <= MAX_NEWTON_PARAMETERS:
         return torch.arange(size)
@@ -99,7 +99,7 @@ def _steps(trainer: Trainer, events: Events, change: Tensor, free: Tensor) -> Te
         g = event_gradients(trainer, part)
         g = g if len(free) == size else g[:, free]
         slopes += torch.einsum("rn,epn->erp", change[:, start : start + len(part)], g).double()
-        # Signed, unlike the curvature of the Newton steps: here it decides a size, not a path.
+        # Weights keep their signs here, unlike in Newton steps, which only need a safe direction.
         inverse = torch.where(part.weights == 0, 0.0, 1 / part.weights)
         matrix += ((g * inverse.unsqueeze(1)) @ g.mT).double()
         start += len(part)

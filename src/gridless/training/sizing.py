@@ -1,8 +1,8 @@
-"""How large a network should be: what held-out events gain from more of it.
+"""How large a network should be, by how much the held-out events gain with a larger one.
 
 Sizes are tried from simple to complex on some of the events. A larger one is taken if the
-held-out events gain more by it than noise gives, and more than a share of what they have: with a
-calibrated likelihood a poorer network costs precision only, in the proportion of what it misses.
+held-out events gain more log likelihood than noise could give, and more than a share of what they
+have gained already. With a calibrated likelihood a smaller network costs precision only.
 """
 
 from dataclasses import replace
@@ -15,12 +15,19 @@ from gridless.model.record import FitOptions, TriedSize
 from gridless.parallel import progress_bar
 from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
-from gridless.training.building import Size, check_size, make_network, sizes_to_try
+from gridless.training.building import Size, check_size, make_network
 from gridless.training.events import split_events
 from gridless.training.newton import MAX_NEWTON_PARAMETERS, NewtonRound, newton_steps
 from gridless.training.objectives import Objective
 from gridless.training.trainer import AdamStage, Schedule, Trainer
 
+DEFAULT_HIDDEN = (16,)
+# Tried one after the other, by the number of parameters: degree in theta, and units.
+LADDERS: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {
+    1: ((2, ()), (2, (8,)), (3, (16,)), (5, (32,)), (6, (64,))),
+    2: ((2, ()), (2, (16,)), (3, (32,))),
+    3: ((2, ()), (2, (16,)), (2, (32,))),
+}
 TRIAL_EVENTS = 60_000  # events that a trial is made with, a quarter of them held out
 TRIAL_HELD_OUT = 0.25
 TRIAL_STEPS = 150  # of Adam
@@ -37,10 +44,10 @@ FOLDS = 4  # members of an ensemble, each of which does not see its own part of 
 def choose_size(
     templates: Templates, weights: Array, options: FitOptions, objective: Objective
 ) -> tuple[Size, tuple[TriedSize, ...]]:
-    """The size that was given or, if none was, that the events pay for; and what was tried.
+    """The size that was given, or else the one that held-out events choose; and what was tried.
 
-    Networks that would fit the noise of the events are made an ensemble, of which each member
-    leaves out its own part of them, unless the number of members was given.
+    A network that would fit the noise of the events becomes an ensemble, each member of which
+    leaves out its own part of the events; unless the number of members was given.
 
     Parameters
     ----------
@@ -57,7 +64,7 @@ def choose_size(
     -------
     tuple of Size and tuple of TriedSize
     """
-    sizes = sizes_to_try(options, len(templates.grid.parameters))
+    sizes = _sizes_to_try(options, len(templates.grid.parameters))
     members = options.ensemble if options.calibrate else options.ensemble or 1
     if len(sizes) == 1 and members is not None:
         return replace(sizes[0], members=members), ()
@@ -89,9 +96,17 @@ def choose_size(
     return replace(best, members=members), tuple(chosen)
 
 
+def _sizes_to_try(options: FitOptions, parameters: int) -> list[Size]:
+    """The size that the options give, or those from which held-out events choose."""
+    by_hand = (options.basis, options.hidden, options.network)
+    if all(one is None for one in by_hand) and options.components == 1 and options.calibrate:
+        return [Size(degree, hidden) for degree, hidden in LADDERS[parameters]]
+    return [Size(2, DEFAULT_HIDDEN if options.hidden is None else options.hidden)]
+
+
 def fits_noise(units: float, parameters: int) -> bool:
-    """Whether a network's fit to the noise of its training events shows: they know too little, in
-    units of log likelihood, for its number of parameters."""
+    """Whether a network of so many parameters visibly fits the noise of its training events, which
+    hold `units` of log likelihood in all."""
     return units < UNITS_PER_PARAMETER * parameters
 
 

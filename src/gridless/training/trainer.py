@@ -18,7 +18,13 @@ from gridless.parallel import progress_bar
 from gridless.training.checkpoint import Checkpoint, State, numbered
 from gridless.training.events import Events
 from gridless.training.flatness import Term
-from gridless.training.newton import flatten, polish
+from gridless.training.newton import (
+    MAX_NEWTON_PARAMETERS,
+    ROUNDS,
+    flatten,
+    newton_steps,
+    restore,
+)
 from gridless.training.objectives import Objective
 
 # Units of log likelihood on the held-out events by which an epoch must be worse to be undone:
@@ -43,7 +49,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Trainer:
-    """The fixed circumstances of a training: what is trained, on what, towards what."""
+    """What a training works with: the network, the events, and the objective."""
 
     network: Network
     events: Events
@@ -56,7 +62,7 @@ class Trainer:
 
     @property
     def device(self) -> torch.device:
-        """Where it trains. What is said of members, and sums over events, are on the CPU."""
+        """Where it trains. Numbers per member and sums over events are kept on the CPU."""
         return self.events.x.device
 
     def to(self, device: torch.device) -> "Trainer":
@@ -131,7 +137,8 @@ class Trainer:
             expected |= numbered(name, parameters)
         term = self.term.tensors() if state.stage == 2 else {}
         known = self.term.active or state.stage == 1
-        if known and state.fits(expected) and {"adam_steps", *term} <= state.tensors.keys():
+        fits = known and state.fits(expected) and {"adam_steps", *term} <= state.tensors.keys()
+        if fits and _is_generator_state(state.tensors["generator"]):
             return state
         self.checkpoint.refuse(f"{self.checkpoint.path} does not fit the network")
         return None
@@ -149,6 +156,15 @@ class Trainer:
             stop = start + size
             piece = slice(start, stop) if stop <= total else torch.arange(start, stop) % total
             yield self.events[piece]
+
+
+def _is_generator_state(state: Tensor) -> bool:
+    """Whether random numbers can be drawn from it."""
+    try:
+        torch.Generator().set_state(state)
+    except RuntimeError:
+        return False
+    return True
 
 
 @torch.no_grad()
@@ -177,7 +193,7 @@ class Adam:
     def step(self, gradients: Sequence[Tensor], rate: float) -> None:
         """Move the weights once."""
         self.steps += 1
-        # Running means start from 0: these make up for it.
+        # Running means start from 0: these divisors correct for it.
         first, second = 1 - MEAN_DECAY**self.steps, 1 - SQUARE_DECAY**self.steps
         rows = zip(self.weights, self.decays, gradients, self.mean, self.square, strict=True)
         for w, decay, g, mean, square in rows:
@@ -230,7 +246,7 @@ class AdamStage:
         self.optimiser.restore(state)
 
     def run(self, history: list[Epoch], report: Report) -> list[Epoch]:
-        """Train; what every epoch ended with follows `history`."""
+        """Train. Returns `history` with a row added for every epoch."""
         for epoch in range(self.finished_epochs, self.schedule.epochs):
             ended = self._epoch(epoch)
             history = [*history, ended]
@@ -269,7 +285,7 @@ class AdamStage:
         )
 
     def _keep(self, cost: Tensor) -> bool:
-        """Remember the members that are not worse than at their best; whether all are."""
+        """Keep the weights of members that are not worse than their best epoch; whether all are."""
         keep = cost < self.best + self.margin
         self.best = torch.minimum(self.best, cost)
         for saved, p in zip(self.kept, self.parameters, strict=True):
@@ -340,4 +356,31 @@ def _stage(
     if state is not None:
         stage.restore(state)
     history = stage.run(history, report)
-    return [*history, *polish(trainer, number, schedule.epochs + 1, report)]
+    return [*history, *_polish(trainer, number, schedule.epochs + 1, report)]
+
+
+def _polish(trainer: Trainer, number: int, epoch: int, report: Report) -> list[Epoch]:
+    """Newton steps on all events, undone for a member whose held-out events get worse."""
+    network, strength = trainer.network, trainer.term.strength
+    old = flatten(network.parameters())
+    if old.shape[1] > MAX_NEWTON_PARAMETERS:
+        return []
+    before = trainer.mean_cost(trainer.held_out) + strength * trainer.spread()
+    for chosen in ROUNDS:
+        newton_steps(trainer, trainer.events[slice(0, chosen.events)], chosen)
+    training, validation = (trainer.mean_cost(e) for e in (trainer.events, trainer.held_out))
+    spread = trainer.spread()
+    keep = validation + strength * spread < before + trainer.margin()
+    restore(network, old, ~keep)
+    report(f"cost {float(validation.mean()):.5f}")
+    return [
+        Epoch(
+            number,
+            epoch,
+            float(training.mean()),
+            float(validation.mean()),
+            float(spread.mean()),
+            float(strength.mean()),
+            bool(keep.all()),
+        )
+    ]

@@ -19,7 +19,6 @@ from gridless.curves.simplest import simplest_polynomial
 from gridless.errors import InputError
 from gridless.model.model import Model
 from gridless.templates.arrays import Array
-from gridless.validation.leave_one_out import moments_of
 
 BINS = {1: (6, 12, 16), 2: (4, 6), 3: (3, 4)}  # of each score, by the number of parameters
 MAX_DEGREE = {1: 6, 2: 4, 3: 3}  # of the polynomials
@@ -156,7 +155,7 @@ def _fit(
     where, data = place[where], place[_bins(observed, edges)]
     inside = data < len(used)
     n = np.bincount(data[inside], w[inside], len(used)).astype(float)
-    moments = moments_of(model, calibration)
+    moments = source.moments
     counted = [
         _counted(source.y[own], where[own], kept.weights[own], len(used), (mean, size))
         for own, mean, size in zip(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gridless.calibration.calibration import Calibration, calibrate
+from gridless.calibration.calibration import calibrate
 from gridless.calibration.moments import Moments
 from gridless.errors import InputError
 from gridless.fitting import fit
@@ -26,7 +26,6 @@ from gridless.templates.templates import Templates
 from gridless.validation.closure import Closure
 
 LEAST_TEMPLATES = 4  # with fewer nothing is left to interpolate
-FEW_KEPT = 20  # kept events per component of a summary that a covariance needs
 
 
 def leave_one_out(
@@ -69,7 +68,7 @@ def leave_one_out(
             "with one inside of the others"
         )
     if templates is None:
-        moments = moments_of(model, model.calibration)
+        moments = model.reweighting.moments
         estimates = [_without(moments, model.grid, int(k)) for k in inner]
     else:
         tasks = [(templates, model.options, int(k)) for k in inner]
@@ -83,25 +82,6 @@ def inner_templates(grid: Grid) -> NDArray[np.int64]:
     t = grid.unit
     inside = (t > t.min(axis=0) + 1e-9) & (t < t.max(axis=0) - 1e-9)
     return np.flatnonzero(inside.all(axis=1))
-
-
-def moments_of(model: Model, calibration: Calibration) -> Moments:
-    """The moments of whitened summaries that a calibration was made of, from what it keeps; the
-    covariances of single events from the kept events."""
-    means, of_mean = calibration.template_means()
-    count, size = means.shape
-    return Moments(calibration.t, means, _covariances(model, count, size), of_mean)
-
-
-def _covariances(model: Model, count: int, size: int) -> Array:
-    """The covariance of one event in each template; of all where too few are kept."""
-    kept, y = model.simulated, model.reweighting.y
-    found = np.tile(np.cov(y.T).reshape(size, size), (count, 1, 1))
-    for k in range(count):
-        own = kept is not None and kept.template == k
-        if np.sum(own) > FEW_KEPT * size:
-            found[k] = np.cov(y[own].T).reshape(size, size)
-    return found
 
 
 def _without(moments: Moments, grid: Grid, k: int) -> Estimate:

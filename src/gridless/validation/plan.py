@@ -24,7 +24,6 @@ from gridless.model.model import Model
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 from gridless.templates.templates import Templates
-from gridless.validation.leave_one_out import moments_of
 
 COST = 1.1  # of the statistical error: simulation that makes the total no larger is enough
 FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # times the simulation at hand, in the table
@@ -183,7 +182,7 @@ def plan(
         raise InputError(f"parameter: no {parameter!r}; there is {', '.join(grid.parameters)}")
     p = grid.parameters.index(parameter or grid.parameters[0])
     places = _places(grid, theta)
-    measured = moments_of(trained, calibration)
+    measured = trained.reweighting.moments
     now = measured.effective
     curve = _Simple(measured)
     # A simple curve instead of means that scatter about it: the scatter will be another one.

@@ -8,14 +8,9 @@ from scipy.special import chdtrc
 
 from gridless.errors import InputError
 from gridless.model.model import Model
-from gridless.model.virtual import (
-    SimulatedEvents,
-    VirtualTemplate,
-    tilted,
-    weight_changes,
-)
+from gridless.model.reweighting import SimulatedEvents, tilted, weight_changes
 from gridless.templates.arrays import Array
-from gridless.validation.leave_one_out import inner_templates, mean_without, moments_of
+from gridless.validation.leave_one_out import inner_templates, mean_without
 
 BINS = 20  # of an observable
 PROBABILITY_BINS = 10
@@ -178,7 +173,7 @@ def template_agreement(model: Model) -> TemplateAgreement:
     grid, count = model.grid, len(model.grid)
     log_r = source.log_ratios(grid.unit)
     sizes = np.bincount(kept.template, minlength=count)
-    moments = None if model.calibration is None else moments_of(model, model.calibration)
+    moments = None if model.calibration is None else source.moments
     found = np.full((count, len(model.observables)), np.nan)
     effective = np.zeros(count)
     # Outermost templates are left out: the others would have to be weighted beyond themselves.
@@ -237,9 +232,3 @@ def _p_value(pair: tuple[tuple[Array, Array], tuple[Array, Array]], changes: Arr
     # Shares sum to 1: the last bin says nothing more.
     chi2 = float(difference[:-1] @ np.linalg.pinv(covariance[:-1, :-1]) @ difference[:-1])
     return float(chdtrc(bins - 1, chi2))
-
-
-def weighted_p_value(first: tuple[Array, Array], second: VirtualTemplate, observable: int) -> float:
-    """Whether a weighted sample (values, weights that sum to 1) of an observable is like a virtual
-    template, in bins; what is not known of the template's mean counts."""
-    return _p_value((first, (second.x[:, observable], second.weights)), second.changes)

@@ -24,6 +24,14 @@ def path(model, tmp_path):
     return path
 
 
+AUDIT = {"title": "one", "findings": []}
+
+
+def bins_of(edges):
+    """The distribution of the observable in a single template, as a header has it."""
+    return {"observable": "x", "edges": edges, "shares": [[1.0] * (len(edges) - 1)]}
+
+
 def read(path):
     with safe_open(path, framework="pt") as file:
         return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
@@ -205,6 +213,9 @@ def test_arrays_that_make_no_model(path, name, change, message):
         ({"record": {"history": [{"stage": 1}]}}, r"record.history.0"),
         ({"record": {"history": 5}}, r"record.history"),
         ({"summary": {"audit": 3}}, "summary"),
+        ({"summary": {"audit": AUDIT, "distributions": []}}, "distributions of other observables"),
+        ({"summary": {"audit": AUDIT, "distributions": [bins_of([1, 1])]}}, "edges of 'x'"),
+        ({"summary": {"audit": AUDIT, "distributions": [bins_of([1, 2])]}}, "has 1 templates"),
         ({"query": {"observables": ["x"]}}, r"query.observables"),
     ],
 )

@@ -29,7 +29,7 @@ NO_DIGEST = "-" * 64
 def pack(arrays: dict[str, Tensor], key: str, header: dict[str, Any]) -> bytes:
     """The file of some arrays and a header, which is under a key of the metadata."""
     arrays = {name: array.detach().cpu().contiguous() for name, array in arrays.items()}
-    # Of several keys safetensors would write an order of its own at every call.
+    # safetensors writes several keys in an order that changes from call to call.
     return sign(save(arrays, {key: strict_json.dumps({DIGEST: NO_DIGEST, **header})}))
 
 

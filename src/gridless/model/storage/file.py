@@ -32,6 +32,7 @@ from gridless.model.model import Model
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions
 from gridless.model.replicas import Replicas
+from gridless.model.reweighting import SimulatedEvents
 from gridless.model.storage.archive import check_finite, check_shape, curve, pack, take, unpack
 from gridless.model.storage.header import (
     CHANNELS,
@@ -42,7 +43,6 @@ from gridless.model.storage.header import (
     read_header,
     split_channel,
 )
-from gridless.model.virtual import SimulatedEvents
 from gridless.registry import BASES, NETWORKS
 from gridless.systematics.bins import BinnedProcess, process_of
 from gridless.templates.grid import Grid
@@ -237,6 +237,9 @@ def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | n
         state = _under("replicas.network.", arrays)
         copies = _build_network(header, grid, made_by, header.members * len(changes), state)
         replicas = Replicas(copies, changes)
+    for one in header.summary.distributions if header.summary is not None else ():
+        if len(one.shares) != len(grid):
+            raise InputError(f"damaged, its summary has {len(one.shares)} templates; {_CURE}")
     cells = None
     if any(name.startswith("cells.") for name in arrays):
         centres = take(arrays, "cells.centres", None, len(header.query.observables))

@@ -4,6 +4,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from gridless.errors import InputError
@@ -151,6 +152,10 @@ def _check(header: Header) -> None:
         raise ValueError("record.history: no epoch")
     if header.summary is None:
         return
+    if [one.observable for one in header.summary.distributions] != list(header.query.names):
+        raise ValueError("summary: distributions of other observables")
     for one in header.summary.distributions:
+        if len(one.edges) < 2 or (np.diff(one.edges) <= 0).any():
+            raise ValueError(f"summary: edges of {one.observable!r}")
         if any(len(share) + 1 != len(one.edges) for share in one.shares):
             raise ValueError(f"summary: bins of {one.observable!r}")

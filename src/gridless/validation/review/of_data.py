@@ -20,7 +20,6 @@ from gridless.validation.review.answer import (
     by_size,
 )
 from gridless.validation.stability import stability
-from gridless.validation.template_checks import weighted_p_value
 
 LEVELS = (0.683, 0.954)
 QUARTERS = 4  # groups of observed events in their order, if no others are given
@@ -109,10 +108,9 @@ def data(subject: Subject) -> Answer:
         text = f"in cells of all observables together p-value {p:.2g}"
         return Answer(question, text, by_p_value(p), "look at the report", {"p_value": whole})
     simulated = model.at(subject.place)
-    w = np.ones(len(subject.x)) if subject.weights is None else subject.weights
     each = {
-        name: weighted_p_value((subject.x[:, j], w / w.sum()), simulated, j)
-        for j, name in enumerate(model.observables)
+        name: simulated.p_value(name, column, subject.weights)
+        for name, column in zip(model.observables, subject.x.T, strict=True)
     }
     name = min(each, key=lambda one: each[one])
     single = min(1.0, each[name] * len(each))

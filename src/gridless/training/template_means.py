@@ -1,4 +1,4 @@
-"""The calibration of a trained network by the templates it was trained on."""
+"""Mean and covariance of the network's summaries in each template, for the calibration."""
 
 import numpy as np
 import torch
@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gridless import distributed
-from gridless.calibration.calibration import Calibration, calibrate
 from gridless.calibration.moments import Moments
 from gridless.density.network import Network
 from gridless.model.evaluation import event_summaries, mean_summaries, summary_basis
@@ -16,8 +15,8 @@ from gridless.templates.templates import Templates
 PRIOR_EVENTS = 5  # times the size of a summary: events that the pooled covariance is worth
 
 
-def calibrate_network(network: Network, templates: Templates, fold: Tensor | None) -> Calibration:
-    """What makes a valid likelihood of what the network says of events.
+def template_moments(network: Network, templates: Templates, fold: Tensor | None) -> Moments:
+    """Means and covariances of the summary in each template, over all ranks.
 
     Parameters
     ----------
@@ -31,13 +30,8 @@ def calibrate_network(network: Network, templates: Templates, fold: Tensor | Non
 
     Returns
     -------
-    Calibration
+    Moments
     """
-    return calibrate(template_moments(network, templates, fold))
-
-
-def template_moments(network: Network, templates: Templates, fold: Tensor | None) -> Moments:
-    """Means and covariances of the summary in each template, over all ranks."""
     count, folds = len(templates.grid), 1 if fold is None else network.members
     weights = weights_or_ones(templates.weights, len(templates))
     if fold is not None:
@@ -47,7 +41,8 @@ def template_moments(network: Network, templates: Templates, fold: Tensor | None
     group = templates.template * folds + which
     size = summary_basis(network).outputs
     centre = _centre(network, templates.x, size)
-    # Of events that a member did not see, by template and member; and of all, of the mean network.
+    # Sums by template and member over events that the member has not seen; and by template over
+    # all events, of the mean over the members.
     unseen, pooled = _Sums(count * folds, size), _Sums(count, size)
     for part, c in event_summaries(network, templates.x):
         rows = c.double().numpy() - centre
@@ -115,7 +110,7 @@ class _Sums:
 
 
 def _steadied(covariance: Array, of_mean: Array, events: Array) -> tuple[Array, Array]:
-    """Covariances of small templates drawn towards that of all, so that none is singular."""
+    """Covariances of small templates, shrunk towards that of all so that none is singular."""
     prior = PRIOR_EVENTS * covariance.shape[-1]
     pooled = np.tensordot(events / events.sum(), covariance, 1)
     pooled = pooled + 1e-12 * np.trace(pooled) * np.eye(len(pooled))
@@ -127,7 +122,7 @@ def _steadied(covariance: Array, of_mean: Array, events: Array) -> tuple[Array, 
 
 
 def _centre(network: Network, x: Array, size: int) -> Array:
-    """About where summaries are, so that sums of squares lose no digits."""
+    """A typical summary, subtracted so that sums of squares lose no digits."""
     some = x[:: max(1, len(x) // 1000)]
     rows = [c.double().numpy() for _, c in mean_summaries(network, some)]
     centre = np.concatenate(rows).mean(axis=0) if rows else np.zeros(size)

@@ -1,0 +1,77 @@
+"""Shares of bins at any theta, right whatever the weights are worth."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2, norm
+
+from gridless.calibration.share_correction import Drawn, ShareCorrection
+
+UNIT = np.linspace(0.05, 0.95, 7)[:, None]
+EDGES = norm.ppf(np.linspace(0.02, 0.98, 13)) + 0.5
+EVENTS, KEPT = 8_000, 2_000  # of each template
+
+
+def exact(theta):
+    return np.diff(norm.cdf(EDGES, theta))
+
+
+def bins(x):
+    found = np.searchsorted(EDGES, x) - 1
+    return np.where((found < 0) | (found >= len(EDGES) - 1), len(EDGES) - 1, found)
+
+
+def made(seed, wrong):
+    """x ~ N(theta, 1), of which a quarter is kept; weights of N(wrong * theta, 1)."""
+    random = np.random.default_rng(seed)
+    x = random.normal(UNIT, 1, (len(UNIT), EVENTS))
+    count = len(EDGES) - 1
+    seen = np.array([np.bincount(bins(row), minlength=count + 1)[:-1] for row in x]) / EVENTS
+    kept = x[:, :KEPT].ravel()
+
+    def weights(theta):
+        density = norm.pdf(kept, wrong * theta)
+        w = density / norm.pdf(kept[:, None], wrong * UNIT[:, 0]).sum(axis=1)
+        return w / w.sum()
+
+    own = np.kron(np.eye(len(UNIT)), np.full(KEPT, 1 / EVENTS))
+    left = np.full(len(UNIT), (1 - KEPT / EVENTS) / EVENTS)
+    drawn = Drawn(np.array([weights(t) for t in UNIT[:, 0]]), own, left)
+    return ShareCorrection(bins(kept), seen, drawn, UNIT), weights
+
+
+def test_right_weights_are_left_alone_and_wrong_ones_are_not():
+    alone = 1 / np.sqrt(EVENTS / len(EDGES))  # how well one template knows one bin: 4 percent
+    assert max(made(seed, 1.0)[0].process.width for seed in range(3)) < 0.5 * alone
+    assert min(made(seed, 0.0)[0].process.width for seed in range(3)) > 2 * alone
+
+
+@pytest.mark.parametrize("wrong", [1.0, 0.7, 0.0])
+def test_shares_between_templates_are_right_whatever_the_weights(wrong):
+    total, before = 0.0, 0.0
+    for seed in range(8):
+        correct, weights = made(seed, wrong)
+        theta = (0.12, 0.43, 0.71, 0.88)[seed % 4]
+        found = correct(np.array([theta]), weights(theta))
+        root = (found.changes * found.shares[:, None])[:-1]
+        rest = found.shares[:-1] - exact(theta)
+        total += rest @ np.linalg.pinv(root @ root.T, hermitian=True) @ rest
+        start = correct.content(weights(theta)) - exact(theta)
+        before += (start**2 / exact(theta)).sum() * KEPT * len(UNIT)
+    dof = 8 * (len(EDGES) - 1)
+    assert 1e-3 < chi2.sf(total, dof) < 1 - 1e-3
+    assert wrong == 1.0 or chi2.sf(before, dof) < 1e-6
+
+
+PROCESS = made(0, 0.7)[0].process
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.floats(0, 1), st.floats(0, 1.5), st.integers(0, 100))
+def test_shares_and_what_changes_them_keep_their_sum(theta, wrong, seed):
+    correct, weights = made(seed, wrong)
+    object.__setattr__(correct, "process", PROCESS)  # not to look for it saves time
+    found = correct(np.array([theta]), weights(theta))
+    assert found.shares.sum() == pytest.approx(1)
+    np.testing.assert_allclose(found.shares @ found.changes, 0, atol=1e-9)
