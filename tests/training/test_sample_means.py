@@ -44,6 +44,16 @@ def test_an_event_has_the_summary_of_the_member_that_has_not_seen_it(model, summ
     assert read.unseen[row, size:] == pytest.approx(right[0])
 
 
+def test_summaries_of_a_mixture_are_read_in_their_own_pieces():
+    # Of mixtures fewer events fit into a piece than of single exponentials.
+    model = gl.fit(TEMPLATES, systematics=[SHIFT], seed=1, components=2, hidden=2, epochs=1)
+    many = np.tile(X, (14, 1))
+    parts = [(part, c.shape[1], len(z)) for part, c, z in event_features(model.network, many)]
+    assert len(parts) > 1
+    assert all(c == z == len(many[part]) for part, c, z in parts)
+    assert model.likelihood(many).events == len(many)
+
+
 def test_events_of_no_nominal_one_have_the_mean_of_all_members(summaries):
     read = summaries(X[:20], np.arange(20) + len(X))
     assert np.array_equal(read.unseen, read.usual)
