@@ -28,6 +28,7 @@ html_theme = "furo"
 html_title = f"gridless {release}"
 html_copy_source = False
 html_static_path = ["_static"]
+html_favicon = "_static/icon.svg"
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_math_renderer = "mathml"
@@ -55,6 +56,7 @@ napoleon_use_param = False
 maximum_signature_line_length = 80
 
 SHORT = 26  # characters of a cell that is not broken
+NUMBERS = re.compile(r"[-+±\d.,%()\s]*(to[-\d.,%()\s]*)?")  # nor on a narrow screen
 
 # What functions return: users are given one and never make one.
 RESULTS = {
@@ -96,6 +98,8 @@ def short_cells(_app, tree):
     for cell in tree.findall(nodes.entry):
         if len(cell.astext()) <= SHORT:
             cell["classes"].append("short")
+        if NUMBERS.fullmatch(cell.astext()):
+            cell["classes"].append("numbers")
 
 
 def setup(app):

@@ -7,11 +7,22 @@ import re
 import numpy as np
 import torch
 
+from gridless.density.conditioner import Perceptron
+from gridless.density.network import Network, outputs_needed
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
 from gridless.templates.grid import Grid
 from gridless.training.newton import gradient
 from gridless.validation.closure import Closure
+
+
+def make_perceptrons(
+    inputs, basis, components=1, hidden=(16,), activation="tanh", members=1, **normalisation
+) -> Network:
+    """A network of our own perceptrons."""
+    outputs = outputs_needed(basis, components)
+    conditioner = Perceptron(inputs, outputs, hidden, activation, members)
+    return Network(conditioner, basis, components, inputs, **normalisation)
 
 
 def check_event_gradients(network) -> None:

@@ -6,8 +6,9 @@ from typing import get_args, get_origin
 
 import pytest
 
-from gridless.analysis.analysis import TEMPLATE, Analysis
+from gridless.analysis.analysis import Analysis
 from gridless.analysis.loading import load_analysis
+from gridless.analysis.starting import TEMPLATE, starting_analysis
 from gridless.errors import InputError
 from gridless.files.expressions import FUNCTIONS
 from gridless.model.record import FitOptions
@@ -21,6 +22,17 @@ def test_the_example_is_valid_and_has_the_defaults_of_fit(tmp_path):
     assert analysis.templates == str(tmp_path / "mtop_{mtop}.root:events")
     assert analysis.parameters == {"mtop": (165, 180)}
     assert analysis.fit == Analysis.model_fields["fit"].default
+
+
+def test_an_analysis_is_begun_from_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for mass in (78, 80, 83):
+        Path(f"{mass} GeV.csv").write_text("m_T,jet.pt,sign,weight,w_up,event\n70,1,x,1,1,7\n")
+    Path("a.yaml").write_text(starting_analysis("{m_W} GeV.csv"))
+    analysis = load_analysis(Path("a.yaml"))
+    assert analysis.templates == "{m_W} GeV.csv"
+    assert analysis.parameters == {"m_W": (77, 84.5)}
+    assert analysis.observables == {"m_T": "m_T", "jet.pt": "jet.pt", "sign": "sign"}
 
 
 def test_the_defaults_are_those_of_fit():

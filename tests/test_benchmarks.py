@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from benchmarks import floors, growth, passes
+from benchmarks.crossings import Crossings
 from benchmarks.machine import machine, peak_memory
 from benchmarks.peers import binned, classifier, exact, ours
 from benchmarks.peers.catalogue import PEERS
@@ -16,6 +17,7 @@ from benchmarks.peers.runner import draws, points
 from benchmarks.peers.table import page_parts, write_page
 from benchmarks.workers import measure_workers
 
+import gridless as gl
 from gridless.examples import OneObservable
 
 EXAMPLE = OneObservable()
@@ -198,3 +200,16 @@ def test_passes_table():
     assert "| two Gaussians | 33 | 2 | 120 | 300 | 2.5 |" in text
     page = passes.PAGE.read_text()
     assert all(f"| {name} |" in page for name in passes.MODELS)
+
+
+def test_crossings_tell_calls_that_carry_events():
+    theta = np.repeat([0.2, 0.8], 600)
+    with Crossings(1_000) as seen:
+        templates = gl.Templates(theta + 1, theta, bounds=(0, 1))
+        templates.audit()
+    made = "templates/templates.py:Templates.__init__"
+    assert (made, "templates/arrays.py:as_table") in seen.passed_on
+    # The number of events is asked of an object that holds them; the grid holds none.
+    asked = "templates/audit.py:_events", "templates/templates.py:Templates.__len__"
+    assert asked in seen.with_events - seen.passed_on
+    assert (made, "templates/grid.py:Grid.__len__") in set(seen.calls) - seen.with_events

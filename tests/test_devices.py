@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from helpers import make_perceptrons
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import gridless as gl
 from gridless.density.exp_polynomial import ExpPolynomial
 from gridless.density.gaussian import Gaussian
-from gridless.density.network import make_perceptrons
 from gridless.distributed import find_device
 from gridless.errors import InputError
 from gridless.examples import OneObservable

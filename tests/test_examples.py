@@ -6,6 +6,7 @@ import pytest
 from gridless import examples
 from gridless.examples import (
     ManyObservables,
+    MassAndShare,
     OneObservable,
     TopMass,
     TwoObservables,
@@ -78,6 +79,16 @@ def test_two_parameters():
     assert templates.grid.parameters == ("t1", "t2")
 
 
+def test_a_mass_and_a_share_together():
+    example = MassAndShare()
+    x = example.sample((0.3, 0.6), 50_000, seed=2)
+    estimate = example.likelihood(x).maximum()
+    assert (np.abs(estimate.values - [0.3, 0.6]) < 4 * estimate.errors).all()
+    points = np.linspace(-2, 10, 12_001)
+    density = np.exp(example.log_density(points[:, None], np.array([0.3, 0.6])))
+    assert np.trapezoid(density, points) == pytest.approx(1, abs=1e-3)
+
+
 def test_templates_anywhere_of_any_size():
     templates = OneObservable().templates([10, 20], seed=1, at=[0.1, 0.9])
     assert np.bincount(templates.template).tolist() == [10, 20]
@@ -99,7 +110,7 @@ def test_the_top_mass_samples_its_density(theta):
 ONE_PARAMETER = [
     name
     for name in examples.__all__
-    if name not in ("Decays", "Example", "Nuisances", "TwoParameters", "TopMass")
+    if name not in ("Decays", "Example", "MassAndShare", "Nuisances", "TwoParameters", "TopMass")
 ]
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from helpers import make_perceptrons
 
 import gridless as gl
-from gridless.density.network import make_perceptrons
 from gridless.examples import OneObservable, TwoObservables
 from gridless.training.events import input_transformation, split_events
 
@@ -160,6 +160,22 @@ def test_heavy_tails_are_bent_in():
     assert scale[0] == pytest.approx(2, abs=0.05)
     inputs = np.arcsinh((x[:, 1] - centre[1]) / scale[1])
     assert np.abs(inputs).max() < 15
+
+
+def test_marks_of_missing_values_do_not_hide_the_others():
+    random = np.random.default_rng(1)
+    x = random.normal(5, 2, (20_000, 3))
+    x[:7_000, 0] = -999.0  # no second jet
+    x[:7_000, 1] = 0.0  # an edge that is not far
+    x[:, 2] = random.random(20_000) < 0.3
+    centre, scale, bend = input_transformation(x)
+    assert bend.tolist() == [1, 0, 0]
+    assert centre[0] == pytest.approx(5, abs=0.1)
+    assert scale[0] == pytest.approx(2, abs=0.1)
+    assert (centre[1:], scale[1:]) == (
+        pytest.approx(x[:, 1:].mean(axis=0)),
+        pytest.approx(x[:, 1:].std(axis=0)),
+    )
 
 
 def test_a_cauchy_observable_can_be_used():

@@ -42,6 +42,12 @@ def test_the_lowest_versions_are_those_of_the_project():
     assert {line for line in lines if not line.startswith("#")} == wanted
 
 
+def test_the_page_on_installation_has_every_extra():
+    page = (ROOT / "docs" / "installation.md").read_text()
+    extras = set(PROJECT["optional-dependencies"]) - FOR_DEVELOPERS
+    assert [extra for extra in sorted(extras) if f"| `{extra}` |" not in page] == []
+
+
 def needed(requirements):
     """The names of installed distributions that these requirements lead to."""
     found, left = set(), list(requirements)

@@ -14,7 +14,7 @@ from gridless.cli.main import VERBS
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = [*DOCS.glob("*.md"), *DOCS.glob("howto/*.md"), *DOCS.glob("coming_from/*.md")]
 # How many figures the cells of a page draw.
-FIGURES = {"tutorial": 5, "gallery": 9}
+FIGURES = {"tutorial": 5, "gallery": 11}
 
 
 class _Page(HTMLParser):

@@ -41,7 +41,9 @@ PROBLEMS = {
     for problem in (
         Problem("one", "One observable, 10 x 10,000 events", OneObservable(), 10_000),
         Problem("two", "Two observables, 10 x 100,000 events", TwoObservables(), 100_000),
-        Problem("six", "Top mass, six observables, 10 x 40,000 events", TopMass(), 40_000),
-        Problem("edges", "Five observables with edges, 10 x 20,000 events", SharpEdges(), 20_000),
+        Problem("six", "Top mass, six observables, 10 x 40,000 events", TopMass(), 40_000, 20_000),
+        Problem(
+            "edges", "Five observables with edges, 10 x 20,000 events", SharpEdges(), 20_000, 20_000
+        ),
     )
 }

@@ -5,5 +5,7 @@ addEventListener("load", () => {
   });
   // A label that is not what the reader sees cannot be spoken by the reader.
   document.querySelectorAll("summary[aria-label]").forEach((e) => e.removeAttribute("aria-label"));
+  // Arguments of a function, one a line, are no definitions.
+  document.querySelectorAll(".sig dl, .sig dl > dd").forEach((e) => e.setAttribute("role", "none"));
   document.querySelectorAll("p.caption[role=heading]").forEach((e) => e.setAttribute("aria-level", "2"));
 });

@@ -47,6 +47,7 @@ from .report.figures import draw_likelihood as draw_likelihood
 from .report.measurement_figures import draw_correlations as draw_correlations
 from .report.measurement_figures import draw_impacts as draw_impacts
 from .report.measurement_figures import draw_pulls as draw_pulls
+from .report.model_figures import draw_check as draw_check
 from .report.model_figures import draw_distributions as draw_distributions
 from .report.model_figures import draw_history as draw_history
 from .report.model_figures import draw_prior as draw_prior

@@ -238,7 +238,9 @@ def _write_root(path: Path, columns: Columns) -> None:
     with TemporaryDirectory() as folder:
         part = Path(folder) / path.name
         with uproot.recreate(part) as file:
-            file["events"] = columns
+            # A tree by name: uproot 5.7 makes an RNTuple of `file["events"] = columns`.
+            types = {name: column.dtype for name, column in columns.items()}
+            file.mktree("events", types).extend(columns)
         write_whole(path, part.read_bytes())
 
 
@@ -315,8 +317,8 @@ README = """\
 
 `mtop_165.75SUFFIX` to `mtop_179.25SUFFIX` hold simulated events at ten masses, `dataSUFFIX`
 observed ones, and `test_167SUFFIX` to `test_176SUFFIX` simulated ones at masses in between, to
-test with. (All are drawn from formulas.) `analysis.yaml` says what to measure, and from what. In
-this folder:
+test with. (All are drawn from formulas.) `analysis.yaml` says what to measure, and from what; the
+other files are for `measurement.yaml`, below. In this folder:
 
     gridless audit analysis.yaml
     gridless fit analysis.yaml -o top.safetensors
@@ -328,7 +330,8 @@ this folder:
 2. `fit` trains on it, in some seconds, and writes the model to one file.
 3. `closure` estimates samples whose mass is known: pulls scatter about 0 with width 1.
 4. `measure` gives the mass of the observed events. They were made at 172.6 GeV.
-5. `report` puts all of it on one page. Open `report.html` in a browser.
+5. `report` puts all of it on one page. Open `report.html` in a browser. (It needs
+   `pip install 'gridless[report]'`.)
 
 The same in Python:
 
@@ -342,5 +345,6 @@ The same in Python:
 `measurement.yaml` is a whole measurement, with four systematic uncertainties, a background and two
 channels; use it as analysis.yaml, and measure `observedSOURCE` with it.
 
-Then try files of your own: `gridless init` writes an analysis file with comments.
+Then try files of your own: `gridless init --templates 'mtop_{mtop}SOURCE'`, with the names of your
+files, writes an analysis file with comments.
 """

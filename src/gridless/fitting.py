@@ -122,8 +122,8 @@ def fit(
         Without calibration: bootstrap replicas of the templates that give the uncertainty from
         finite simulation; 32 by default, 0 for none.
     calibrate : bool
-        Make likelihoods of what the templates themselves say of the network's outputs: valid
-        whatever it learnt. If not, the network's density is taken at its word.
+        Calibrate likelihoods by the mean and covariance of the network's outputs in the templates:
+        valid whatever it learnt. If not, the network's density is taken as it is.
     seed : int
         Fixes everything random.
     device : str
@@ -165,14 +165,11 @@ def fit(
 
     net, grid = trainer.network, mixture.grid
     q = implied_prior(net, split.unseen, grid)
-    calibration = copies = None
     # Means over events that the network has seen would count its fit to their noise.
-    noisy = net.members > 1 or fits_noise(units, net.size)
-    fold = split.fold if noisy else None
-    if options.calibrate:
-        moments = template_moments(net, mixture, fold)
-        calibration = calibrate_moments(moments)
-    elif options.replicas != 0:
+    fold = split.fold if net.members > 1 or fits_noise(units, net.size) else None
+    known = calibrate_moments(template_moments(net, mixture, fold))
+    copies = None
+    if not options.calibrate and options.replicas != 0:
         unseen = split.held_out if net.members > 1 else None
         copies = replicate(trainer, unseen, options.replicas or DEFAULT_REPLICAS, q.log_q.shape)
     cells = make_cells(net, mixture.x, mixture.template, weights, grid.unit)
@@ -183,7 +180,7 @@ def fit(
     names = [one.name for one in varied.nuisances] if varied else []
     binned = bin_samples(varied.samples, names, summary.edges, grid) if varied else ()
     return Model(
-        net, grid, mixture.query, options, record, q, copies, cells, summary, files, calibration,
+        net, grid, mixture.query, options, record, q, copies, cells, summary, files, known,
         simulated, measurement, binned,
     )  # fmt: skip
 

@@ -38,6 +38,13 @@ def run(*arguments):
     return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
+def write_tree(path, columns):
+    """By its name, since which kind `file["events"] = columns` writes depends on the version."""
+    with uproot.recreate(path) as file:
+        tree = file.mktree("events", {name: column.dtype for name, column in columns.items()})
+        tree.extend(columns)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """ROOT templates at ten values, an observed file, and a model of the templates."""
@@ -45,10 +52,9 @@ def folder(tmp_path_factory):
     v = np.random.default_rng(1).uniform(0.5, 1.5, 400)
     for k, value in enumerate(gl.grid((0, 1), 10)):
         x = EXAMPLE.sample(value, 400, seed=k)[:, 0]
-        with uproot.recreate(path / f"t_{value:.2f}.root") as file:
-            file["events"] = {"x": x, "w": np.full(400, 2.0), "v": v}
-    with uproot.recreate(path / "data.root") as file:
-        file["events"] = {"x": EXAMPLE.sample(0.4, 2_000, seed=50)[:, 0], "w": np.ones(2_000)}
+        write_tree(path / f"t_{value:.2f}.root", {"x": x, "w": np.full(400, 2.0), "v": v})
+    observed = EXAMPLE.sample(0.4, 2_000, seed=50)[:, 0]
+    write_tree(path / "data.root", {"x": observed, "w": np.ones(2_000)})
     for flags, name in ((FLAGS, "m.safetensors"), (WEIGHTED, "weighted.safetensors")):
         result = run("fit", path / "t_{mass}.root:events", *flags, "-o", path / name, *QUICK)
         assert result.exit_code == 0, result.output
@@ -176,7 +182,16 @@ def test_report_is_one_page(folder, tmp_path):
     )
     assert result.exit_code == 0, result.output
     text = page.read_text()
-    for section in ("measurement", "closure", "grid", "inputs", "training", "prior", "provenance"):
+    for section in (
+        "measurement",
+        "closure",
+        "check",
+        "grid",
+        "inputs",
+        "training",
+        "prior",
+        "provenance",
+    ):
         assert f'id="{section}"' in text
     assert not re.search(r'(src|href)="https?:', text)
     for file in (folder / "data.root", folder / "t_0.05.root"):

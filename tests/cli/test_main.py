@@ -25,7 +25,7 @@ def test_errors_of_the_user_end_with_code_2_and_no_traceback(monkeypatch):
     monkeypatch.setattr("gridless.demo.run_demo", fail)
     result = CliRunner().invoke(main, ["demo"])
     assert result.exit_code == 2
-    assert result.stderr == "gridless: bounds: 1 to 0; the low bound must come first\n"
+    assert result.output == "gridless: bounds: 1 to 0; the low bound must come first\n"
     assert "Traceback" not in result.output
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+from helpers import make_perceptrons
 
 from gridless.density.gaussian import Gaussian
-from gridless.density.network import make_perceptrons
 from gridless.errors import InputError
 
 

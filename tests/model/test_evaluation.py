@@ -2,10 +2,10 @@
 
 import numpy as np
 import torch
+from helpers import make_perceptrons
 
 from gridless.curves import chebyshev
 from gridless.density.gaussian import Gaussian
-from gridless.density.network import make_perceptrons
 from gridless.model import evaluation
 from gridless.model.evaluation import log_density, log_likelihood
 

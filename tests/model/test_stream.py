@@ -38,7 +38,7 @@ def files(tmp_path_factory):
         w = np.random.default_rng(part).uniform(0.5, 1.5, len(x))
         pq.write_table(pa.table({"x": x, "w": w}), folder / f"{part}.parquet", row_group_size=700)
         with uproot.recreate(folder / f"{part}.root") as file:
-            file["events"] = {"x": x, "w": w}
+            file.mktree("events", {"x": x.dtype, "w": w.dtype}).extend({"x": x, "w": w})
         with h5py.File(folder / f"{part}.h5", "w") as file:
             file["events/x"], file["events/w"] = x, w
         np.savez(folder / f"{part}.npz", x=x, w=w)

@@ -30,6 +30,7 @@ def draw(name, subject, **options):
         "draw_likelihood": (likelihood,),
         "draw_closure": (closure,),
         "draw_distributions": (model, "x1"),
+        "draw_check": (model,),
         "draw_history": (model,),
         "draw_prior": (model,),
     }
@@ -63,6 +64,22 @@ def test_every_figure_has_the_labels_of_the_templates_or_others(name, subject):
     assert own in shown(draw(name, subject))
     other = {"x1": "other", "theta": "other"}
     assert "other" in shown(draw(name, subject, labels=other))
+
+
+def test_histograms_of_others_are_drawn_with_the_data(subject):
+    model, likelihood, _ = subject
+    own = likelihood.histograms()["x1"]  # as hist and uproot have them
+    wide = np.histogram(np.repeat(own.axes[0].edges[:-1], own.values().astype(int)), 10)
+    figure = gl.draw_data(model, likelihood, "x1", also={"UHI": own, "numpy": wide})
+    lines = {p.get_label(): p.get_data().values for p in figure.axes[0].patches}
+    width = np.diff(gl.compare(model, likelihood)["x1"].observed.axes[0].edges).mean()
+    np.testing.assert_allclose(lines["UHI"] * np.diff(own.axes[0].edges) / width, own.values())
+    # Fewer bins, and about as high: events per bin of the figure.
+    assert 0.5 < lines["numpy"].max() / lines["UHI"].max() < 1.2
+    with pytest.raises(gl.InputError, match=r"also: histograms of which of x1, x2\?"):
+        gl.draw_data(model, likelihood, also={"UHI": own})
+    with pytest.raises(gl.InputError, match=r"histogram: not one of one axis"):
+        gl.draw_data(model, likelihood, "x1", also={"2-D": (np.ones((2, 2)), [0, 1, 2])})
 
 
 def test_a_label_that_is_no_formula_is_refused(subject):

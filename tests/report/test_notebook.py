@@ -7,7 +7,7 @@ import pytest
 import gridless as gl
 from gridless.examples import OneObservable, TwoParameters
 
-VOID = {"br", "line", "rect", "polyline"}
+VOID = {"br", "line", "rect", "polyline", "polygon", "circle"}
 
 
 class Checker(HTMLParser):
@@ -72,9 +72,11 @@ def test_results_show_themselves(results, name):
     assert "p&q" not in text
 
 
-def test_a_likelihood_of_two_parameters_has_a_curve_of_each():
+def test_a_likelihood_of_two_parameters_has_a_curve_of_each_and_contours():
     example = TwoParameters()
     likelihood = example.likelihood(example.sample((0.4, 0.6), 500, seed=1))
     text = likelihood._repr_html_()
     Checker(text)
-    assert text.count("<svg") == 2
+    assert text.count("<svg") == 3
+    assert text.count("<polygon") == 2
+    assert "<script" not in text  # values under the pointer without one

@@ -82,7 +82,7 @@ def report_of_a_model(folder):
 
 
 @pytest.fixture(
-    scope="module", params=[(paper_report, 5), (report_of_a_model, 8)], ids=["paper", "model"]
+    scope="module", params=[(paper_report, 5), (report_of_a_model, 9)], ids=["paper", "model"]
 )
 def page(request, tmp_path_factory):
     """A page, and how many figures it has."""

@@ -21,7 +21,7 @@ def names(page):
 
 def test_a_model_fitted_in_python_has_audit_and_distributions(model, tmp_path):
     page = gl.write_report(tmp_path / "r.html", model)
-    assert names(page) == ["grid", "inputs", "training", "prior", "provenance"]
+    assert names(page) == ["check", "grid", "inputs", "training", "prior", "provenance"]
     assert "20,000 events at 10 values of theta" in page.read_text()
 
 
@@ -52,6 +52,7 @@ def test_two_parameters_are_shown_as_contours(tmp_path):
         "data",
         "measurement",
         "budget",
+        "check",
         "grid",
         "inputs",
         "training",

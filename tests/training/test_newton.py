@@ -2,10 +2,9 @@
 
 import pytest
 import torch
-from helpers import check_event_gradients
+from helpers import check_event_gradients, make_perceptrons
 
 from gridless.density.gaussian import Gaussian
-from gridless.density.network import make_perceptrons
 from gridless.training.newton import flatten, newton, restore
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from helpers import make_perceptrons
 
 from gridless.density.gaussian import Gaussian
 from gridless.density.mixture import Mixture
-from gridless.density.network import make_perceptrons
 from gridless.errors import InputError
 from gridless.registry import OBJECTIVES
 from gridless.training.events import Events
@@ -29,7 +29,7 @@ posterior_cost, template_cost = PosteriorObjective().cost, TemplateObjective().c
 
 def make_network(members=2, templates=None, log_share=None, components=1):
     network = make_perceptrons(
-        1, Gaussian(), components, (3,), "tanh", members, templates, log_share
+        1, Gaussian(), components, (3,), members=members, templates=templates, log_share=log_share
     )
     network.initialise(torch.Generator().manual_seed(2))
     return network

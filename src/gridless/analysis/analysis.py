@@ -23,52 +23,6 @@ if TYPE_CHECKING:
     from gridless.templates.query import FileRecord
     from gridless.templates.templates import Templates
 
-TEMPLATE = """\
-# What gridless is to fit. `gridless audit analysis.yaml` checks the templates,
-# `gridless fit analysis.yaml -o model.safetensors` trains on them.
-
-# The simulated files; the value of the parameter is read from the name. `:events` names the tree
-# of a ROOT file or the group of an HDF5 file; Parquet, NPZ and CSV files need none.
-templates: mtop_{mtop}.root:events
-
-# Every parameter with the bounds between which it is estimated.
-parameters:
-  mtop: [165, 180]
-
-# Columns, or expressions of columns under a name of your choice.
-observables:
-  m_jjb: m_jjb
-  m_jj: m_jj
-  # ratio: m_jjb / m_jj
-
-# Optional: an expression for the event weight, and which events to use.
-# weight: w_gen * w_pileup
-# selection: (m_jj > 40) & (m_jj < 140)
-
-# Optional: how figures and tables call parameters and observables. Formulas stand between dollars.
-# labels:
-#   mtop: $m_t$ [GeV]
-#   m_jjb: $m_{jjb}$ [GeV]
-
-# Optional: processes that are in the data beside the simulated one, with their share of all events.
-# backgrounds:
-#   - {name: wjets, files: wjets.root:events, share: 0.06, error: 0.02}
-
-# Optional: what is uncertain in the simulation, as other files or other weights.
-# systematics:
-#   - {name: jes, up: "mtop_{mtop}.root:jes_up", down: "mtop_{mtop}.root:jes_down", event: event}
-#   - {name: fsr, weight_up: w_gen * w_fsr_up, weight_down: w_gen * w_fsr_down}
-
-# Optional: several channels. What stands above holds in each; each adds its own.
-# channels:
-#   soft: {selection: pt_lep < 60}
-#   hard: {selection: pt_lep >= 60}
-
-# Optional: anything that gridless.fit takes. What is left out, it finds by itself.
-fit:
-  seed: 0
-"""
-
 
 class Analysis(BaseModel):
     """All of an analysis.yaml, or of one of its channels.

@@ -1,1 +1,1 @@
-"""Likelihoods that the simulation itself vouches for, whatever a network learnt. No torch."""
+"""Likelihoods calibrated by the templates: valid whatever a network learnt. No torch."""

@@ -10,6 +10,8 @@ from gridless.calibration.calibration import Calibration
 from gridless.calibration.mean_curve import MODERATE, RATES, curve_powers, log_prior, prior_table
 from gridless.curves import chebyshev
 from gridless.curves.polynomials import terms
+from gridless.results import printing
+from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 
 SUSPECT_P_VALUE = 2e-3  # of a template, times their number: of good fits two in 1,000 are told
@@ -22,7 +24,7 @@ CHECK_RATES = (*RATES, 0.6, 0.8)
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreCheck:
+class ScoreCheck(Lines):
     """The mean score of every template at its own theta, in errors.
 
     Attributes
@@ -80,6 +82,15 @@ class ScoreCheck:
         order = np.argsort(self.p_values)
         limit = SUSPECT_P_VALUE / len(order)
         return tuple(int(k) for k in order if self.p_values[k] < limit)
+
+    def __str__(self) -> str:
+        text = f"Score check of {len(self.p_values)} templates: chi2/dof = {self.chi2:.1f}/"
+        text += f"{self.dof:.1f}, p-value {printing.probability(self.p_value).removeprefix('= ')}"
+        found = [f"template {k} is not like the others (p-value {self.p_values[k]:.1g})"
+                 for k in self.suspects]  # fmt: skip
+        return "\n  ".join([text, *found])
+
+    __repr__ = __str__
 
     @property
     def failed(self) -> bool:

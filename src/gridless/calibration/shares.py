@@ -40,11 +40,17 @@ class Shares(NamedTuple):
         Those of each share.
     covariance : array (cells, terms, terms)
         Theirs.
+    response : array (cells, terms, templates)
+        What they change by with the share of a template.
+    noise : array (cells, templates)
+        The variances of the templates' shares.
     """
 
     powers: Powers
     coefficients: Array
     covariance: Array
+    response: Array
+    noise: Array
 
     def __call__(self, t: Array) -> Array:
         """The shares (cells, points) at points t (points, parameters)."""
@@ -54,6 +60,12 @@ class Shares(NamedTuple):
         """Their variances (cells, points)."""
         rows = terms(t, self.powers)
         return np.asarray(((rows @ self.covariance) * rows).sum(axis=-1))
+
+    def left_open(self, t: Array) -> Array:
+        """The part of the variances (cells, points) that is not the statistics of the templates."""
+        moved = terms(t, self.powers) @ self.response
+        sampled = (moved**2 * self.noise[:, None]).sum(axis=-1)
+        return np.asarray((self.variances(t) - sampled).clip(min=0))
 
 
 def smooth_shares(seen: Array, events: Array, unit: Array) -> Shares:
@@ -103,8 +115,11 @@ def smooth_shares(seen: Array, events: Array, unit: Array) -> Shares:
     scale = mean * width
     coefficients = scale * fit.coefficients
     coefficients[:, 0] += mean[:, 0]
-    covariance = np.linalg.inv(fit.curvature) * scale[:, :, None] * scale[:, None]
-    return Shares(powers, coefficients, covariance)
+    inverse = np.linalg.inv(fit.curvature)
+    covariance = inverse * scale[:, :, None] * scale[:, None]
+    rows = (matrix * width[:, None]) / variance[:, :, None]
+    response = width[:, :, None] * (inverse @ np.swapaxes(rows, 1, 2))
+    return Shares(powers, coefficients, covariance, response, variance * mean**2)
 
 
 def _responsibilities(log_evidence: Array) -> Array:

@@ -12,7 +12,7 @@ from gridless.templates.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
-class _MeanNoise(Source):
+class MeanNoise(Source):
     """Independent unit changes of mu(theta).
 
     The slope of the likelihood of events of total weight W changes by W da . d mu. Nothing is
@@ -56,7 +56,7 @@ class _MeanNoise(Source):
         return replace(self, held=(*self.held, (axis, t)))
 
 
-class TemplateNoise(_MeanNoise):
+class TemplateNoise(MeanNoise):
     """The statistics of the templates."""
 
     def changes(self, t: Array) -> Array:
@@ -69,7 +69,7 @@ class TemplateNoise(_MeanNoise):
         return np.asarray((shifts.reshape(count, -1, shifts.shape[1]) ** 2).sum(axis=1))
 
 
-class Interpolation(_MeanNoise):
+class Interpolation(MeanNoise):
     """What the templates leave open of mu(theta) between them."""
 
     def changes(self, t: Array) -> Array:

@@ -11,8 +11,10 @@ from pydantic import ValidationError
 
 from gridless.analysis.analysis import Analysis
 from gridless.analysis.loading import by_channel, load_analysis
+from gridless.analysis.starting import number_columns
 from gridless.cli.options import Command, check_places, weight, where, with_options
 from gridless.errors import InputError
+from gridless.files.patterns import find, listed
 
 # The flags that give the settings of an analysis.
 FLAGS = {
@@ -92,7 +94,9 @@ def analysis_from_flags(
     if not bounds:
         raise InputError("--bounds: missing; give each parameter its own, --bounds mtop 165 180")
     if not observables:
-        raise InputError("-x: missing; give columns or expressions, -x m_jjb,m_jj")
+        there = listed(number_columns(find(templates)[0][1])) if "{" in templates else ""
+        there = f"; the files have {there}" if there else ""
+        raise InputError(f"-x: missing; give columns or expressions, -x m_jjb,m_jj{there}")
     _check_bounds(bounds)
     try:
         return Analysis(

@@ -1,6 +1,7 @@
 """`gridless example`, `demo` and `paper`: verbs that bring a simulation of their own."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -41,6 +42,8 @@ def example(directory: Path, events: int, seed: int, force: bool, machine: bool)
     click.echo(f"written to {directory}; next:\n")
     for line in [f"cd {directory}", *commands]:
         click.echo(f"  {line}")
+    if find_spec("matplotlib") is None or find_spec("jinja2") is None:
+        click.echo("\nThe report needs figures: pip install 'gridless[report]'")
 
 
 @click.command()

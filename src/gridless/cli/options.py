@@ -93,7 +93,7 @@ def likelihood_options(command: Command) -> Command:
 def _by_name(
     ctx: click.Context, option: click.Parameter, rows: tuple[tuple[Any, ...], ...]
 ) -> dict[str, Any]:
-    """What --constrain or --fix says of each parameter, which only one of them may name, once."""
+    """--constrain or --fix by the names of parameters; each may be given once in both together."""
     names = [row[0] for row in rows]
     if option.name == "constrain":
         for name, _, error in rows:

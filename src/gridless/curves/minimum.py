@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.polynomial import chebyshev as series
 from numpy.typing import NDArray
+from scipy.ndimage import minimum_filter
 from scipy.optimize import brentq, minimize
 
 from gridless.curves import chebyshev
@@ -13,6 +14,9 @@ from gridless.templates.arrays import Array
 
 # Points per parameter of the scan that finds the neighbourhood of the minimum.
 _SCAN = {1: 2001, 2: 65, 3: 17}
+# Of minus twice a log likelihood: a minimum that is so much less likely than another is none.
+FAR_MINIMUM = 20.0
+MOST_MINIMA = 16  # that are compared
 _EDGE = 1e-9  # of the range: closer to a bound than this is on it
 _EQUAL_STEPS = 1000  # on the way to a crossing, before they grow: three are usual
 _MOST_STEPS = 2000  # on that way, whatever the curve
@@ -22,8 +26,14 @@ _NEWTON_STEPS = 8  # steps of Newton's method from there
 _HALVINGS = 45  # of the interval that holds a crossing: 257 points halved to 1e-16
 
 
-def lowest(curve: Curve, start: Array | None = None) -> Array:
-    """The point of the box where the curve is least, or the minimum nearest to `start`."""
+def lowest(
+    curve: Curve, start: Array | None = None, distance: Callable[[Array], Array] | None = None
+) -> Array:
+    """The point of the box where the curve is least, or the minimum nearest to `start`.
+
+    Of several minima, those are left out that have a `distance` (points,) by far larger than
+    another's.
+    """
     if start is not None:
         return _descend(curve, start)
     if curve.parameters > max(_SCAN):
@@ -31,11 +41,25 @@ def lowest(curve: Curve, start: Array | None = None) -> Array:
         return min(found, key=curve.value)
     axis = np.linspace(0, 1, _SCAN[curve.parameters])
     points = np.stack(np.meshgrid(*[axis] * curve.parameters, indexing="ij"), axis=-1)
-    scan = curve(points)
-    start = points[np.unravel_index(scan.argmin(), scan.shape)]
-    if curve.parameters == 1:
-        return _root_of_slope(curve, float(start[0]), axis[1])
-    return _descend(curve, start)
+    starts = _low_points(curve(points), points)
+    found = [
+        _root_of_slope(curve, float(one[0]), axis[1])
+        if curve.parameters == 1
+        else _descend(curve, one)
+        for one in (starts if distance else starts[:1])
+    ]
+    if distance and len(found) > 1:
+        far = distance(np.array(found))
+        found = [one for one, d in zip(found, far, strict=True) if d < far.min() + FAR_MINIMUM]
+    return min(found, key=curve.value)
+
+
+def _low_points(scan: Array, points: Array) -> Array:
+    """The points (n, parameters) that are no higher than their neighbours, lowest first."""
+    low = scan == minimum_filter(scan, size=3, mode="nearest")
+    low[np.unravel_index(scan.argmin(), scan.shape)] = True
+    order = np.argsort(scan[low], kind="stable")
+    return np.asarray(points[low][order[:MOST_MINIMA]])
 
 
 def _starts(curve: Curve) -> list[Array]:

@@ -2,14 +2,14 @@
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from gridless.density.basis import Basis, PolynomialBasis
-from gridless.density.conditioner import Conditioner, ModuleEnsemble, Perceptron
+from gridless.density.conditioner import Conditioner, ModuleEnsemble
 from gridless.density.mixture import Mixture
 from gridless.errors import InputError
 from gridless.registry import NETWORKS
@@ -293,19 +293,3 @@ def _drawn_anew(module: nn.Module, seed: int) -> nn.Module:
 
 def _seed(generator: torch.Generator | None) -> int:
     return 0 if generator is None else int(torch.randint(2**62, (), generator=generator))
-
-
-def make_perceptrons(
-    inputs: int,
-    basis: Basis,
-    components: int = 1,
-    hidden: Sequence[int] = (16,),
-    activation: str = "tanh",
-    members: int = 1,
-    templates: Tensor | None = None,
-    log_share: Tensor | None = None,
-) -> Network:
-    """A network of our own perceptrons."""
-    outputs = outputs_needed(basis, components)
-    conditioner = Perceptron(inputs, outputs, hidden, activation, members)
-    return Network(conditioner, basis, components, inputs, templates, log_share)

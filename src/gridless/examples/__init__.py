@@ -2,6 +2,14 @@
 
 from gridless.examples.decays import Decays
 from gridless.examples.example import Example
+from gridless.examples.ntuples import (
+    Categories,
+    MassAndShare,
+    MissingJet,
+    Overflow,
+    RareSignal,
+    ThreeSolutions,
+)
 from gridless.examples.nuisances import Nuisances
 from gridless.examples.paper import ManyObservables, OneObservable, TwoObservables, TwoParameters
 from gridless.examples.spectra import (
@@ -31,6 +39,7 @@ from gridless.examples.zoo import (
 __all__ = [
     "AngleAndCount",
     "BackgroundShare",
+    "Categories",
     "Counts",
     "CutWindow",
     "Decays",
@@ -41,15 +50,20 @@ __all__ = [
     "Interference",
     "Lifetime",
     "ManyObservables",
+    "MassAndShare",
+    "MissingJet",
     "Nuisances",
     "OneObservable",
     "OnlyCorrelation",
     "OnlyTail",
     "OnlyWidth",
     "Oscillation",
+    "Overflow",
+    "RareSignal",
     "Resonance",
     "Ring",
     "SharpEdges",
+    "ThreeSolutions",
     "TopMass",
     "TwoObservables",
     "TwoParameters",

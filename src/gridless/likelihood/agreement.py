@@ -17,10 +17,10 @@ from gridless.templates.arrays import Array
 from gridless.templates.event_findings import MAX_COPIES, Keys
 
 LEAST_SHARE = 1e-12  # of a cell: the polynomial of a share may fall below 0
-LEAST_EVENTS = 10.0  # expected in a cell: of fewer chi2 has longer tails
-LEAST_SIMULATED = 40.0  # events behind the share of a cell: it is divided by, and is to be known
-UNSEEN_COPIES = 3.0  # that a simulation without copies may have expected
-BEYOND_CHANCE = 5.0  # times as many copies as chance has are none
+LEAST_EVENTS = 10.0  # expected in a cell: with fewer, chi2 has longer tails
+LEAST_SIMULATED = 40.0  # simulated events in a cell: chi2 divides by its share
+UNSEEN_COPIES = 3.0  # expected copies that a simulation without any may still have had
+BEYOND_CHANCE = 5.0  # copies up to this many times the number by chance are not warned of
 FAR_SHOWN = 5  # events far outside that are named
 
 
@@ -133,10 +133,10 @@ class Agreement:
         return replace(self, cells=self.cells.restrict(axis, t))
 
     def copied(self, t: Array) -> float:
-        """The share of the events that are copies of others, if that is no chance, and else 0.
+        """The share of the events that are copies of others; 0 where chance explains them.
 
-        By chance it grows with the number of events; what the simulation has, or may have without
-        showing it, is scaled to that of the observed ones.
+        Chance is judged by the share of copies in the simulation, scaled to the number of observed
+        events, by which it grows.
         """
         if self.copies is None:
             return 0.0
@@ -163,7 +163,7 @@ class Agreement:
             return 0.0, 0  # weights of either sign that cancel fill nothing
         spread = filling.squares / total
         relative = self.cells.variances(t, share)
-        # Worth of a cell in events that are asked for; a weight of v counts as one event.
+        # The events of a cell over the least number; events of weight v count as one each.
         simulated = 1 / relative.clip(min=LEAST_SHARE)
         worth = np.minimum(total * share / spread / LEAST_EVENTS, simulated / LEAST_SIMULATED)
         join = _joined(worth, self.cells.centres)
@@ -172,7 +172,7 @@ class Agreement:
         residual = (join @ (filling.content - total * share)) / np.sqrt(variance)
         directions = free / np.sqrt(variance)[:, None]
         if not (np.isfinite(residual).all() and np.isfinite(directions).all()):
-            return 0.0, 0  # numbers of a model that nobody can have trained
+            return 0.0, 0  # only a damaged model has such numbers
         moves, _, rank, _ = np.linalg.lstsq(directions, residual)
         left = residual - directions @ moves
         return float(left @ left), max(len(residual) - int(rank), 0)

@@ -23,6 +23,7 @@ from gridless.errors import InputError
 from gridless.files.write import write_whole
 from gridless.likelihood.channel import Place, generator
 from gridless.parallel import run
+from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Settings(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Belt:
+class Belt(Lines):
     """Pseudo-experiments at many values of one parameter; `likelihood.belt()` makes it.
 
     Belts of further pseudo-experiments, with another seed, add up: `a + b`.
@@ -119,9 +120,9 @@ class Belt:
         return np.asarray(p_with / p_without.clip(min=1 / max(1, self.toys)))
 
     def _last(self, margin: Array, theta: Array) -> float:
-        """Where, going on, values stop to belong to the interval; the last, if they do not."""
+        """The outer end of the interval on one side; the last value if it reaches that far."""
         outside = margin < 0
-        # From the far end: gaps between belong to it, as they would to its hull.
+        # From the far end inwards: gaps inside of the interval are filled.
         inside = np.flatnonzero(~outside)
         if not len(inside):
             return float(theta[0])

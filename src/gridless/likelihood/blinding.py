@@ -7,13 +7,14 @@ from typing import Any
 from gridless.errors import InputError
 from gridless.likelihood.estimate import Estimate
 from gridless.results import printing
+from gridless.results.printing import Lines
 
 BLIND_RANGE = 0.25  # of the range between the bounds: the largest offset
 LEAST_KEY = 4  # letters of a key: fewer are guessed by mistake
 
 
 @dataclass(frozen=True)
-class Blinded:
+class Blinded(Lines):
     """An estimate with hidden offsets; `estimate.blinded(key)` makes it.
 
     Values and intervals are shifted by the same offset. Errors, budget and p-value are as they

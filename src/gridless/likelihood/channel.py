@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,9 +17,22 @@ from gridless.templates.arrays import Array, as_number
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Binned
 
-# A draw of everything that a channel's simulation leaves open uses the same random numbers in all
-# parts of one model; this is their seed's last part.
+# Last number of the seed for draws of what the simulation leaves open: parts of one model, which
+# share their simulation, share these random numbers.
 SHARED = 1
+
+
+class Distance(Protocol):
+    """How unlikely the mean of the events is at theta, which tells minima of a likelihood apart."""
+
+    def __call__(self, t: Array) -> Array:
+        """Minus twice a log likelihood at points (points, parameters): (points,)."""
+
+    def __add__(self, other: Any) -> Any:
+        """That of both sets of events of one model."""
+
+    def restrict(self, axis: int, t: float) -> "Distance":
+        """With one parameter held at t."""
 
 
 class Toys(ABC):
@@ -54,7 +67,7 @@ def generator(*seed: int) -> np.random.Generator:
 
 
 class Constraint(NamedTuple):
-    """What another measurement says of a parameter: a Gaussian of this value and error."""
+    """A Gaussian constraint on a parameter, from another measurement of this value and error."""
 
     parameter: str
     value: float
@@ -86,6 +99,9 @@ class Channel:
         The events in the cells of the simulation.
     undivided : array, optional
         sum_i w_i log q of an implied prior that was not divided by.
+    mean_score : Source, optional
+        Of a density that was taken at its word: its mean score in the simulation, then what that is
+        uncertain by.
     warnings : tuple of EstimateWarning
         Those that hold for every estimate with the model.
     model : str
@@ -98,6 +114,8 @@ class Channel:
         The events in bins of every observable.
     offered : int or None
         Number of events before the selection; None where nothing was selected.
+    distance : Distance, optional
+        What tells the minima of `total` apart where it is no likelihood far from the truth.
     """
 
     total: Array
@@ -107,12 +125,14 @@ class Channel:
     sources: Mapping[str, Source] = field(default_factory=dict)
     agreement: Agreement | None = None
     undivided: Array | None = None
+    mean_score: Source | None = None
     warnings: tuple[EstimateWarning, ...] = ()
     model: str = ""
     name: str = ""
     toys: Toys | None = None
     observed: Binned | None = None
     offered: int | None = None
+    distance: Distance | None = None
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -139,9 +159,13 @@ class Channel:
             if self.agreement and other.agreement
             else None,
             undivided=_add(self.undivided, other.undivided),
+            mean_score=self.mean_score + other.mean_score
+            if self.mean_score and other.mean_score
+            else None,
             toys=self.toys + other.toys if self.toys and other.toys else None,
             observed=self.observed + other.observed if self.observed and other.observed else None,
             offered=add_offered(self, other),
+            distance=self.distance + other.distance if self.distance and other.distance else None,
         )
 
     def fix(self, parameter: str, theta: float) -> "Channel":
@@ -171,7 +195,9 @@ class Channel:
             sources={name: source.restrict(axis, t) for name, source in self.sources.items()},
             agreement=self.agreement and self.agreement.restrict(axis, t),
             undivided=undivided,
+            mean_score=self.mean_score and self.mean_score.restrict(axis, t),
             toys=self.toys and self.toys.restrict(axis, t),
+            distance=self.distance and self.distance.restrict(axis, t),
         )
 
 
@@ -189,8 +215,8 @@ class Place:
         self.parameters = len(grid.parameters)
 
     def own(self, t: Array) -> Array:
-        """The point of the sum's box in that of the channel."""
-        return np.asarray(self.offset + self.scale * t[self.axes])
+        """The point (..., parameters) of the sum's box in that of the channel."""
+        return np.asarray(self.offset + self.scale * t[..., self.axes])
 
     def slopes(self, slopes: Array) -> Array:
         """Slopes (..., own parameters) as slopes (..., parameters) in the sum's box."""
@@ -286,6 +312,16 @@ def make_curve(channels: Sequence[Channel], constraints: Sequence[Constraint], g
         pull = size / constraint.error * (chebyshev.points(3) - offset)
         series.append(((axis,), chebyshev.coefficients(0.5 * pull**2)))
     return add_series(len(grid.parameters), series)
+
+
+def distances(channels: Sequence[Channel], grid: Grid, t: Array) -> Array:
+    """At points t (points, parameters), what `distance` has instead of twice `total`."""
+    found = np.zeros(len(t))
+    for channel in channels:
+        if channel.distance is not None:
+            own = Place(channel, grid).own(t)
+            found += channel.distance(own) - 2 * chebyshev.evaluate(channel.total, own)
+    return found
 
 
 def _add(a: Array | None, b: Array | None) -> Array | None:

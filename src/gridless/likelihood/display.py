@@ -8,7 +8,8 @@ import numpy as np
 
 from gridless.likelihood.channel import Channel, Constraint, add_offered
 from gridless.results import printing
-from gridless.templates.arrays import Array
+from gridless.results.labels import unit_of
+from gridless.results.pictures import contour_picture, likelihood_picture
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Histogram
 from gridless.templates.query import used_of
@@ -16,10 +17,9 @@ from gridless.templates.query import used_of
 if TYPE_CHECKING:
     from gridless.likelihood.estimate import ParameterEstimate
 
-WIDTH, HEIGHT = 360, 150  # pixels of a curve in a notebook
-POINTS = 61  # of the curve
+POINTS = 49  # of a curve in a notebook
 REACH = 3.0  # statistical errors to either side
-HIGHEST = 4.5  # units of log likelihood: the rise at three errors
+CONTOURS = (0.68, 0.95)  # levels
 
 
 class Displayed:
@@ -77,7 +77,8 @@ class Displayed:
         likelihood: Any = self
         estimate = likelihood.maximum()
         curves = [_curve(likelihood, estimate[name]) for name in estimate.parameters]
-        return printing.block(f"<p>{escape(repr(self))}</p>{''.join(curves)}{estimate.html()}")
+        pictures = "".join([*curves, _contours(likelihood, estimate)])
+        return printing.block(f"<p>{escape(repr(self))}</p>{pictures}{estimate.html()}")
 
 
 def _curve(likelihood: Any, one: "ParameterEstimate") -> str:
@@ -87,28 +88,19 @@ def _curve(likelihood: Any, one: "ParameterEstimate") -> str:
     high = min(one.bounds[1], one.value + REACH * up)
     theta = np.linspace(low, high, POINTS)
     rise = likelihood.profile(one.name, theta)
+    return likelihood_picture(_with_unit(one), theta, rise, one.value, one.interval)
 
-    def across(values: Array | float) -> Array:
-        return np.asarray(10 + (WIDTH - 20) * (np.asarray(values) - low) / (high - low))
 
-    bottom = HEIGHT - 24
-    heights = bottom * (1 - np.clip(rise, 0, HIGHEST) / HIGHEST)
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across(theta), heights, strict=True))
-    left, right = (float(across(np.clip(end, low, high))) for end in one.interval)
-    best = float(across(one.value))
-    name = escape(one.name)
-    text = "fill='currentColor' font-size='11'"
-    return (
-        f"<svg viewBox='0 0 {WIDTH} {HEIGHT}' width='{WIDTH}' role='img' "
-        f"aria-label='likelihood of {name}'>"
-        f"<rect x='{left:.1f}' width='{right - left:.1f}' y='0' height='{bottom}' "
-        "fill='#56B4E9' fill-opacity='0.35'/>"
-        f"<line x1='{best:.1f}' x2='{best:.1f}' y1='0' y2='{bottom}' stroke='#0072B2' "
-        "stroke-dasharray='4 3'/>"
-        f"<polyline points='{points}' fill='none' stroke='#0072B2' stroke-width='2'/>"
-        f"<line x1='10' x2='{WIDTH - 10}' y1='{bottom}' y2='{bottom}' stroke='currentColor'/>"
-        f"<text x='10' y='{HEIGHT - 8}' {text}>{low:.5g}</text>"
-        f"<text x='{WIDTH / 2}' y='{HEIGHT - 8}' text-anchor='middle' {text}>{name}</text>"
-        f"<text x='{WIDTH - 10}' y='{HEIGHT - 8}' text-anchor='end' {text}>{high:.5g}</text>"
-        f"<text x='14' y='14' {text}>&minus;&Delta;log L, band: 68 %</text></svg>"
-    )
+def _contours(likelihood: Any, estimate: Any) -> str:
+    """The 68 and 95 percent contours of the first two parameters; nothing if there is one."""
+    if len(estimate.parameters) < 2:
+        return ""
+    two = [estimate[name] for name in estimate.parameters[:2]]
+    names = [one.name for one in two]
+    curves = {f"{level:.0%}": likelihood.contour(*names, level) for level in CONTOURS}
+    return contour_picture([_with_unit(one) for one in two], curves, [one.value for one in two])
+
+
+def _with_unit(one: "ParameterEstimate") -> str:
+    unit = unit_of(one.label)
+    return f"{one.name} [{unit}]" if unit else one.name

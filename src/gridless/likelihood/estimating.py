@@ -219,6 +219,7 @@ def _warnings(
     if together is not None and not any(w.name == "bad_fit" for w in each):
         found += warnings.fit_warnings(together)
     found += _prior_warnings(likelihood, best, results)
+    found += _score_warnings(likelihood, best, results)
     for source in sorted({name for c in likelihood.channels for name in c.sources}):
         # A channel without a model is exact.
         without = [
@@ -256,6 +257,27 @@ def gap_warnings(
             sizes = one.budget[MODEL], one.stat, one.budget.get(SIMULATION, 0.0)
             found += warnings.gap_warnings(one.name, sizes, ends)
     return found
+
+
+def _score_warnings(
+    likelihood: "Likelihood", best: Array, results: list[ParameterEstimate]
+) -> list[EstimateWarning]:
+    """Whether the simulation says that densities that were taken at their word move the
+    estimate."""
+    # Of an estimate at a bound as well, which the mean score may have pushed there.
+    response = minimum.covariance(likelihood.curve, best)
+    shift, variance = np.zeros(len(best)), np.zeros(len(best))
+    for channel in likelihood.channels:
+        if channel.mean_score is not None and np.isfinite(response).all():
+            place = Place(channel, likelihood.grid)
+            moved = place.slopes(channel.mean_score.slopes(place.own(best))) @ response
+            shift += moved[0]
+            variance += (moved[1:] ** 2).sum(axis=0)
+    stat = np.array([one.stat for one in results]) / likelihood.grid.range
+    scaled = (
+        np.abs(values) / np.where(stat > 0, stat, np.inf) for values in (shift, np.sqrt(variance))
+    )
+    return warnings.score_warnings(likelihood.parameters, *scaled)
 
 
 def _prior_warnings(

@@ -16,6 +16,7 @@ from gridless.likelihood.channel import (
     Channel,
     Constraint,
     common_grid,
+    distances,
     join_constraints,
     make_constraint,
     make_curve,
@@ -34,7 +35,7 @@ class Likelihood(Displayed, Derived):
     `model.likelihood(x)` makes it. Call it with theta; add likelihoods of other events and of other
     models; give it to iminuit, alone or added to iminuit's own costs. It is kept as Chebyshev
     coefficients in theta, so nothing is evaluated on the events again. `fix` and `constrain` give
-    the likelihood with a parameter held, or with what another measurement says of it.
+    the likelihood with a parameter held, or with a Gaussian constraint on it.
 
     Parameters
     ----------
@@ -228,7 +229,7 @@ class Likelihood(Displayed, Derived):
         parameter : str
             Which parameter.
         value, error : float
-            What another measurement says of it.
+            The Gaussian constraint: what another measurement gave.
 
         Returns
         -------
@@ -361,7 +362,11 @@ class Likelihood(Displayed, Derived):
     @cached_property
     def unit_best(self) -> Array:
         """The minimum in units of the range."""
-        return minimum.lowest(self.curve)
+        return minimum.lowest(self.curve, distance=self._distance)
+
+    def _distance(self, t: Array) -> Array:
+        """What tells minima (points, parameters) apart: minus twice a log likelihood."""
+        return np.asarray(2 * self.curve(t) + distances(self.channels, self.grid, t))
 
     @cached_property
     def _floor(self) -> float:

@@ -25,6 +25,8 @@ PRIOR_SHIFT = 0.3  # errors by which an implied prior may move an estimate
 LARGE_LOG_Q = 0.5  # units of log likelihood: a correction this large is not exact
 COLLAPSED_LOG_Q = 0.1  # units of log likelihood between templates and halfway between them
 SCORE_CHECK_P_VALUE = 1e-3  # of the means of all templates together
+BIASED = 0.5  # statistical errors by which the simulation may say that an estimate is off
+BIASED_NOISE = 2.5  # how often what it is known to: one in a hundred by chance
 LEAST_INFORMATION = 25.0  # in chi2: a slope that is known to a fifth of itself
 LEAST_GAIN = 3.0  # units of log likelihood on held-out events
 WIDE_GAP = 0.5  # statistical errors: templates 0.1 apart leave 0.1 to 0.4 open in our examples
@@ -106,8 +108,11 @@ WARNINGS = (
     Rule(
         "score_check",
         "the means of the templates do not lie on a smooth curve "
-        f"(p < {SCORE_CHECK_P_VALUE:g}); what is left is in the uncertainty from simulation",
-        "look at `model.check`; simulate more values between the templates; look for wrong files",
+        f"(p < {SCORE_CHECK_P_VALUE:g}); what is left is in the uncertainty from simulation. "
+        "Without calibration: the mean score of the templates' own events says that the estimate "
+        f"is off by more than {BIASED:g} statistical errors",
+        "look at `model.check`; simulate more values between the templates; look for wrong files; "
+        "without calibration, fit with it",
         serious=False,
     ),
     Rule(
@@ -311,24 +316,35 @@ def nuisance_warnings(name: str, pull: float, constrained: float) -> list[Estima
 
 def source_warnings(source: str, without: Sequence[str]) -> list[EstimateWarning]:
     """no_simulation_error: the channels `without` a source of uncertainty that others have."""
-    if not without:
-        return []
     text = f"{', '.join(without)}: no uncertainty from {source}, which the error therefore lacks"
-    return [EstimateWarning("no_simulation_error", text)]
+    return [EstimateWarning("no_simulation_error", text)] if without else []
 
 
-def check_warnings(
-    p_value: float, suspects: Sequence[str], information: float
-) -> tuple[EstimateWarning, ...]:
-    """template_check, score_check, no_information: what speaks against a calibration.
+def template_warnings(suspects: Sequence[str]) -> tuple[EstimateWarning, ...]:
+    """template_check: the templates that are not like the others."""
+    names = " and of ".join(suspects[:3])
+    text = f"the events of {names} do not fit the other templates: wrong file, label or weight?"
+    return (EstimateWarning("template_check", text),) if suspects else ()
 
-    `p_value` is that of the curve through the means of the templates, `suspects` are templates
-    unlike the others, `information` is how much worse a constant is than the curve, in chi2.
-    """
+
+def score_warnings(parameters: Sequence[str], shifts: Array, noise: Array) -> list[EstimateWarning]:
+    """score_check: estimates that the mean score moves by `shifts`, known to `noise`, both in
+    statistical errors."""
+    return [
+        EstimateWarning(
+            "score_check",
+            f"the templates' own events say that {name} is off by {shift:.1f} statistical errors; "
+            "fit with calibrate=True",
+        )
+        for name, shift, error in zip(parameters, shifts, noise, strict=True)
+        if shift > max(BIASED, BIASED_NOISE * error)
+    ]
+
+
+def check_warnings(p_value: float, information: float) -> tuple[EstimateWarning, ...]:
+    """score_check, no_information: what the templates say against a calibration, `p_value` that
+    their means lie on a curve, and `information` in chi2 by which a constant is worse."""
     found = []
-    if suspects:
-        text = f"the events of {' and of '.join(suspects[:3])} do not fit the other templates"
-        found.append(EstimateWarning("template_check", f"{text}: wrong file, label or weight?"))
     if p_value < SCORE_CHECK_P_VALUE:
         text = (
             f"the means of the templates do not lie on a smooth curve (p {probability(p_value)}); "

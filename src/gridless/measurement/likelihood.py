@@ -28,11 +28,6 @@ from gridless.measurement.joint import Joint, common_nuisances
 from gridless.measurement.term import SummaryChannel
 from gridless.templates.arrays import Array
 
-STARTS = {1: 25, 2: 7, 3: 5}  # values of each parameter of interest that the search begins with
-REFERENCES = 3  # estimates at which the covariance of the summaries is taken, one after the other
-FAR = 1e6  # errors: as good as no bound for iminuit
-FARTHEST = 40.0  # errors from the minimum that the end of an interval is looked for
-
 # Chebyshev points of each parameter of interest for the profile as a curve.
 CURVE_POINTS = {1: 33, 2: 13, 3: 7}
 
@@ -214,7 +209,7 @@ class MeasurementLikelihood(Likelihood):
         parameter : str
             Of interest or a nuisance parameter, which keeps its own constraint too.
         value, error : float
-            What another measurement says of it.
+            The Gaussian constraint: what another measurement gave.
 
         Returns
         -------

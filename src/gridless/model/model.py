@@ -13,6 +13,7 @@ from torch import Tensor
 
 from gridless.calibration.calibration import Calibration
 from gridless.calibration.check import ScoreCheck, score_check
+from gridless.calibration.learnt_score import LearntScore
 from gridless.density.network import Network
 from gridless.distributed import own_threads
 from gridless.errors import GridlessWarning, InputError
@@ -26,13 +27,15 @@ from gridless.likelihood.warnings import (
     audit_warnings,
     check_warnings,
     model_warnings,
+    template_warnings,
 )
 from gridless.measurement.archive import arrays_of
 from gridless.measurement.likelihood import MeasurementLikelihood
 from gridless.measurement.measurement import Measurement
 from gridless.measurement.term import SummaryChannel
 from gridless.model.cells import far_events, fill
-from gridless.model.channels import (
+from gridless.model.evaluation import mixture_of, summary_basis
+from gridless.model.observed import (
     calibrated_channel,
     calibrated_vectors,
     grouped,
@@ -40,7 +43,6 @@ from gridless.model.channels import (
     learnt_vectors,
     observed_sums,
 )
-from gridless.model.evaluation import mixture_of
 from gridless.model.posterior import Posterior
 from gridless.model.prior import ImpliedPrior
 from gridless.model.record import FitOptions, TrainingRecord
@@ -64,9 +66,10 @@ class Model(Simulating):
     """p(theta | x) as learnt from templates, with the implied prior that belongs to it.
 
     `query` says how observables are made of columns, and which events are used. `options` are the
-    arguments of the fit, `record` how the training went. `calibration` makes likelihoods that are
-    valid whatever the network learnt; without it (calibrate=False) `replicas` carry the uncertainty
-    from finite simulation. `measurement` knows the systematics and backgrounds. `cells` tell
+    arguments of the fit, `record` how the training went. `known` is what the templates know of the
+    network's outputs: it makes likelihoods that are valid whatever the network learnt. With
+    calibrate=False it only checks them, and `replicas` carry the uncertainty from finite
+    simulation. `measurement` knows the systematics and backgrounds. `cells` tell
     whether observed events look like it. `summary` is the
     audit of the templates with the distributions of their observables, `files` where they came
     from. `simulated` are some of the simulated events: `at` makes simulation at any theta of them.
@@ -94,10 +97,15 @@ class Model(Simulating):
     cells: Cells | None = None
     summary: Summary | None = None
     files: tuple[FileRecord, ...] = ()
-    calibration: Calibration | None = None
+    known: Calibration | None = None
     simulated: SimulatedEvents | None = None
     measurement: Measurement | None = None
     binned: tuple[BinnedProcess, ...] = ()
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What makes likelihoods; None where the network's density is taken at its word."""
+        return self.known if self.options.calibrate else None
 
     @property
     def observables(self) -> tuple[str, ...]:
@@ -133,7 +141,14 @@ class Model(Simulating):
             f"{network.components} {network.basis.name} component(s) each\n"
             f"  objective {self.options.objective}, prior {self.options.prior}, "
             f"max |log q| = {self.implied_prior.max_log:.3g}"
+            + (f"\n  sizes tried: {self._sizes}" if self.record.sizes else "")
+            + (f"\n  {self.check}" if self.check is not None else "")
         )
+
+    @property
+    def _sizes(self) -> str:
+        """The sizes that were tried, and what each gained on held-out events."""
+        return "; ".join(str(size) for size in self.record.sizes)
 
     def _repr_html_(self) -> str:
         network, record = self.network, self.record
@@ -148,6 +163,8 @@ class Model(Simulating):
             "objective, prior": f"{self.options.to_dict()['objective']}, {self.options.prior}",
             "gain on held-out events": gain,
             "max |log q|": f"{self.implied_prior.max_log:.3g}",
+            "sizes tried": self._sizes,
+            "score check": "" if self.check is None else str(self.check).partition(": ")[2],
         }
         cells = [[escape(name), escape(text)] for name, text in rows.items() if text]
         table = printing.table(["Model", ""], cells)
@@ -227,9 +244,11 @@ class Model(Simulating):
         if replicas is not None:
             replicas = replace(replicas, log_q=self._divided(replicas.log_q))
         channel = learnt_channel(self.network, self.grid, self.log_q, replicas, table, weights)
+        total = float(len(table) if weights is None else weights.sum())
+        if self.known is not None:
+            channel = replace(channel, mean_score=self._learnt_score(self.known, total))
         if self.divided:
             return channel
-        total = float(len(table) if weights is None else weights.sum())
         return replace(channel, undivided=total * self.implied_prior.log_q)
 
     def event_vectors(self, table: Array) -> tuple[Tensor, Array, Array]:
@@ -244,8 +263,16 @@ class Model(Simulating):
     @cached_property
     def check(self) -> ScoreCheck | None:
         """The score check: whether the templates' own events give back their theta; None for a
-        model that was not calibrated."""
-        return None if self.calibration is None else score_check(self.calibration)
+        model of an older version that does not know."""
+        if self.known is None or self.options.calibrate:
+            return None if self.known is None else score_check(self.known)
+        return self._learnt_score(self.known, 1.0).check()
+
+    def _learnt_score(self, known: Calibration, weight: float) -> LearntScore:
+        """The mean score of so many events of the network's own density."""
+        basis = summary_basis(self.network)
+        curves = np.array([basis.chebyshev(unit) for unit in np.eye(basis.outputs)])
+        return LearntScore(known, weight, curves=curves, log_q=self.log_q)
 
     def _binned(self, table: Array, weights: Array | None) -> Binned | None:
         """Observed events in the bins of the summary."""
@@ -284,12 +311,15 @@ class Model(Simulating):
     @cached_property
     def warnings(self) -> tuple[EstimateWarning, ...]:
         """Reasons not to trust any estimate with this model."""
-        prior, gain = self.implied_prior, self.record.gain
-        if self.check is not None:
-            names = [self.grid.label(k) for k in self.check.suspects]
-            found = check_warnings(self.check.p_value, names, self.check.information)
+        prior, gain, check = self.implied_prior, self.record.gain, self.check
+        found: tuple[EstimateWarning, ...] = ()
+        if check is not None:
+            names = [self.grid.label(k) for k in check.suspects]
+            found = template_warnings(names)
+        if check is not None and self.options.calibrate:
+            found += check_warnings(check.p_value, check.information)
         else:
-            found = model_warnings(
+            found += model_warnings(
                 np.inf if gain is None else gain,
                 prior.between_templates(),
                 prior.max_log,

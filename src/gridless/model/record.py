@@ -248,6 +248,11 @@ class TriedSize:
     gain: float
     chosen: bool = False
 
+    def __str__(self) -> str:
+        units = " x ".join(str(n) for n in self.hidden) or "no"
+        taken = " (taken)" if self.chosen else ""
+        return f"degree {self.degree}, {units} hidden units {self.gain:+.1f}{taken}"
+
 
 @dataclass(frozen=True)
 class TrainingRecord:

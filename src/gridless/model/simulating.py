@@ -15,7 +15,7 @@ from gridless.likelihood.channel import SHARED, Channel, Toys, generator
 from gridless.likelihood.likelihood import Likelihood
 from gridless.measurement.likelihood import MeasurementLikelihood
 from gridless.measurement.term import SummaryChannel, expected_sums
-from gridless.model.channels import channel_of_sum
+from gridless.model.observed import channel_of_sum
 from gridless.model.reweighting import Reweighting, tilted
 from gridless.model.virtual import VirtualTemplate, unit_point, virtual_template
 from gridless.systematics.bins import mixed_histograms

@@ -11,9 +11,9 @@ from gridless.files.read import Division, division, pieces, stream
 from gridless.files.table import Rows, check_distinct, label, source_key
 from gridless.files.template_files import read_known, read_templates
 from gridless.likelihood.likelihood import Likelihood
-from gridless.model.channels import grouped
 from gridless.model.combined import Channels
 from gridless.model.model import Model
+from gridless.model.observed import grouped
 from gridless.parallel import run
 from gridless.templates.arrays import check_squares, check_total, check_used
 from gridless.templates.query import Query

@@ -9,6 +9,7 @@ from scipy.special import chdtrc
 
 from gridless.calibration.share_correction import Corrected
 from gridless.errors import GridlessWarning, InputError
+from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ BINS = 20  # of an observable that is compared
 
 
 @dataclass(frozen=True, eq=False)
-class VirtualTemplate:
+class VirtualTemplate(Lines):
     """Simulated events with weights that make them events at theta; `model.at(theta)` makes it.
 
     Attributes

@@ -105,6 +105,17 @@ def closure(subject: Subject) -> list[Check]:
     return [Check("Closure", text, BAD, cure)]
 
 
+def scores(subject: Subject) -> list[Check]:
+    """Whether the calibration holds at every template."""
+    found = [m.check for m in subject.channels.values() if m.check is not None]
+    if not found or any(one.failed or one.suspects for one in found):
+        return []  # those that failed are warnings
+    least = min(one.p_value for one in found)
+    return [
+        Check("Score check", f"Every template gives back its value (p-value {least:.2g}).", GOOD)
+    ]
+
+
 def audit(subject: Subject) -> list[Check]:
     """Whether the templates are what the fit needs."""
     audits = {n: m.summary.audit for n, m in subject.channels.items() if m.summary is not None}
@@ -132,7 +143,9 @@ def warned(subject: Subject) -> list[Check]:
 
 
 # In the order of the card; a further check is a function and a line.
-CHECKS: list[Callable[[Subject], list[Check]]] = [warned, agreement, consistency, closure, audit]
+CHECKS: list[Callable[[Subject], list[Check]]] = [
+    *(warned, agreement, consistency, closure, scores, audit),
+]
 
 
 def make_card(subject: Subject) -> Card:

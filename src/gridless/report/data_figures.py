@@ -6,6 +6,7 @@ They need the extra `figures`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,10 @@ from gridless.report.model_figures import chosen_distributions, columns_of, pane
 from gridless.report.style import (
     BLACK,
     BLUE,
+    GREEN,
     GREY,
     ORANGE,
+    RED,
     SKY,
     drawing,
     experiment_label,
@@ -31,6 +34,7 @@ from gridless.report.style import (
     two_panels,
 )
 from gridless.templates.arrays import Array
+from gridless.templates.histograms import contents_and_edges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,6 +51,7 @@ def draw_data(
     ax: Any = None,
     labels: Mapping[str, str] | None = None,
     experiment: str | None = None,
+    also: Mapping[str, Any] | None = None,
 ) -> Figure:
     """Observed events against the simulation at the estimate, for every observable or for one.
 
@@ -71,6 +76,10 @@ def draw_data(
         How to call observables; by default as the templates have it.
     experiment : str, optional
         Such as "Private work", to stand above the figure.
+    also : mapping from str to histogram, optional
+        Histograms of yours to draw with the one observable, by what to call them: of hist, uproot
+        and others that follow UHI, or as `numpy.histogram` gives them. Numbers of events; bins of
+        another width are scaled to those of the figure.
 
     Returns
     -------
@@ -88,6 +97,9 @@ def draw_data(
     names = [one.observable for one in chosen_distributions(model, observable)]
     if ax is not None and len(names) > 1:
         raise InputError(f"ax: one place for {', '.join(names)}; say which: {names[0]!r}")
+    if also and len(names) > 1:
+        raise InputError(f"also: histograms of which of {', '.join(names)}? Say: {names[0]!r}")
+    more = {name: contents_and_edges(histogram) for name, histogram in (also or {}).items()}
     found = compare(model, likelihood)
     given = {**model.query.labels, **(labels or {})}
     with style(ax):
@@ -98,11 +110,12 @@ def draw_data(
             pairs = [(top, bottom)]
         for i, ((top, bottom), name) in enumerate(zip(pairs, names, strict=True)):
             _draw_comparison(top, bottom, found[name], symbol(name, given))
+            _draw_also(top, found[name].observed.axes[0].edges, more)
             if i % columns_of(len(names)) == 0:
                 top.set_ylabel("events")
                 bottom.set_ylabel("data / sim.")
         if ax is not None:
-            columns = 2 if found[names[0]].before is None else 3
+            columns = (2 if found[names[0]].before is None else 3) + len(more)
             legend_above(pairs[0][0], columns)
             experiment_label(pairs[0][0], experiment, legend_columns=columns)
             return figure
@@ -158,6 +171,19 @@ def _draw_comparison(top: Axes, bottom: Axes, one: Comparison, name: str) -> Non
     limits: dict[str, Any] = {"xlim": (edges[0], edges[-1]), "ylim": (1 - reach, 1 + reach)}
     bottom.set(xlabel=name, **limits)
     bottom.xaxis.set_major_locator(few_ticks())
+
+
+def _draw_also(top: Axes, edges: Array, more: Mapping[str, tuple[Array, Array]]) -> None:
+    """Histograms as lines, in events per bin of the figure."""
+    width = float(np.diff(edges).mean())
+    highest = top.get_ylim()[1]
+    for (name, (contents, own)), color in zip(
+        more.items(), cycle((GREEN, RED, GREY)), strict=False
+    ):
+        heights = contents * width / np.diff(own)
+        top.stairs(heights, own, color=color, lw=1.2, ls=":", label=name)
+        highest = max(highest, 1.3 * float(heights.max()))
+    top.set_ylim(0, highest)
 
 
 def _band(axes: Axes, edges: Array, middle: Array, spread: Array) -> None:

@@ -20,7 +20,7 @@ def channel_section(likelihood: Likelihood | None, experiment: str | None) -> Se
     every = [*zip(groups.names, groups.estimates, strict=True), ("together", groups.together)]
     for name, estimate in every:
         found = {one.name: one for one in estimate.results}
-        cells = [value_html(found[p]) if p in found else "" for p in names]
+        cells = [value_html(found[p], with_unit=False) if p in found else "" for p in names]
         chance = "" if estimate.p_value is None else f"{estimate.p_value:.2g}"
         rows.append([name, f"{estimate.events:,}", *cells, chance])
         exact = [number for p in names for number in _numbers(found.get(p))]
@@ -31,8 +31,8 @@ def channel_section(likelihood: Likelihood | None, experiment: str | None) -> Se
     return Section(
         "Channels",
         figures=[draw_channels(likelihood, name, experiment=experiment) for name in names],
-        lead="Each channel was estimated alone. chi2 takes what channels have in common, the "
-        f"systematics of the same name, into account: chi2/dof = {groups.chi2:.1f}/{groups.dof}, "
+        lead="Each channel was estimated alone. χ² takes what channels have in common, the "
+        f"systematics of the same name, into account: χ²/dof = {groups.chi2:.1f}/{groups.dof}, "
         f"p-value {groups.p_value:.2g}.",
         show=f"Estimates of {', '.join(names)} in each channel, and of all",
         tables=[Table(head, rows, "Each channel alone", numbers, columns)],

@@ -1,4 +1,4 @@
-"""Figures of a model: its templates, its training, its implied prior. Needs the extra `figures`."""
+"""Figures of a model: templates, training, score check, prior. Needs the extra `figures`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gridless.report.style import (
     BLUE,
     GREY,
     ORANGE,
+    RED,
     drawing,
     experiment_label,
     few_ticks,
@@ -75,6 +76,74 @@ def draw_history(model: Model, *, ax: Any = None, experiment: str | None = None)
         tail = [v for e in history[len(step) // 4 :] for v in (e.training, e.validation)]
         margin = max(0.3 * (max(tail) - min(tail)), 1e-4)
         axes.set_ylim(min(tail) - margin, max(tail) + margin)
+        axes.legend()
+    return figure
+
+
+def draw_check(
+    model: Model,
+    parameter: str | None = None,
+    *,
+    events: float | None = None,
+    ax: Any = None,
+    labels: Mapping[str, str] | None = None,
+    experiment: str | None = None,
+) -> Figure:
+    """The score check: how far the mean score of each template would move an estimate at its value.
+
+    A template that is not where the others foretell it is red.
+
+    Parameters
+    ----------
+    model : Model
+        Any model.
+    parameter : str, optional
+        Which of its parameters; the first unless given.
+    events : float, optional
+        Show shifts in statistical errors of so many observed events.
+    ax : matplotlib axes, optional
+        Where to draw.
+    labels : mapping from str to str, optional
+        How to call the parameter; by default as the templates have it.
+    experiment : str, optional
+        Such as "Private work", to stand above the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> model = gl.fit(OneObservable().templates(500, seed=1), hidden=3, epochs=2)
+    >>> gl.draw_check(model)
+    <Figure size 520x320 with 1 Axes>
+    """
+    check, grid = model.check, model.grid
+    if check is None:
+        raise InputError("model: it comes from a version without a score check; fit it anew")
+    if parameter is not None and parameter not in grid.parameters:
+        known = ", ".join(grid.parameters)
+        raise InputError(f"there is no parameter {parameter!r}; there is {known}")
+    k = 0 if parameter is None else grid.parameters.index(parameter)
+    low, high = grid.bounds[k]
+    unit = np.full(len(grid), 1 / (high - low))
+    if events is not None:
+        unit = check.event_error[:, k] / np.sqrt(events)
+    at, shift, error = grid.values[:, k], check.shift[:, k] / unit, check.error[:, k] / unit
+    suspect = np.isin(np.arange(len(at)), check.suspects)
+    with drawing(ax, (5.2, 3.2), experiment) as (figure, axes):
+        axes.axhline(0, color=GREY, lw=1)
+        kinds = {"templates": (~suspect, BLUE), "not like the others": (suspect, RED)}
+        for text, (these, color) in kinds.items():
+            if these.any():
+                y, bars = shift[these], error[these]
+                axes.errorbar(at[these], y, bars, fmt="o", ms=4, color=color, label=text)
+        shown = {**grid.labels, **(labels or {})}
+        name = symbol(grid.parameters[k], shown)
+        shown_as = "" if events is None else f" / error of {events:,.0f} events"
+        axes.set(xlabel=name, ylabel=f"shift of {name}{shown_as}", xlim=(low, high))
         axes.legend()
     return figure
 

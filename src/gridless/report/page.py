@@ -19,7 +19,7 @@ from gridless.report.style import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from gridless.report.card import Card
+    from gridless.report.card import Card, Check
     from gridless.report.typeset import Table
 
 WIDE = 450.0  # points: a figure of more gets a scroll bar on a narrow screen
@@ -49,8 +49,9 @@ class Statement:
 class Section:
     """A part of a report: any of a sentence (`lead`), a text as on a terminal, a figure or several
     with what they `show` in words, a table (its first row the heading) or tables to download, and
-    statements. `folded` hides it behind its title. `numbers` are for machines and are not
-    shown."""
+    statements. `check` is a question's answer: its number, verdict and cure. `label` is what links
+    call it, if not by its title. `folded` hides it behind its title. `numbers` are for machines and
+    are not shown."""
 
     title: str
     statements: Sequence[Statement] = ()
@@ -63,6 +64,8 @@ class Section:
     lead: str | None = None
     show: str | None = None
     folded: bool = False
+    check: Check | None = None
+    label: str | None = None
 
 
 def check_extra() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ TITLES = {
     "binned": "A check without the network",
     "reproducible": "Reproduction and combination",
 }
+VERDICTS = {GOOD: "Good", CAREFUL: "With care", BAD: "Bad", OPEN: "Not asked"}
 SENTENCES = {
     GOOD: "Nothing was found that speaks against it.",
     CAREFUL: "It stands, with remarks: see below.",
@@ -73,31 +75,23 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
     'review.html'
     """
     model = review.subject.model
-    checks = [
-        Check(
-            TITLES[name],
-            _sentence(answer.text),
-            CAREFUL if answer.verdict == OPEN else answer.verdict,
-            "" if answer.verdict == GOOD else answer.cure,
-        )
-        for name, answer in review.answers.items()
-    ]
+    checks = [replace(_check(answer), name=TITLES[n]) for n, answer in review.answers.items()]
     content = strict_json.dumps(review.to_dict(), indent=1)
     card = Card([], "", "", review.verdict, SENTENCES[review.verdict], checks,
                 data_address(content, "application/json"))  # fmt: skip
-    sections = {}
+    subject = review.subject
+    text = str(subject.estimate) if subject.x is not None else f"expected: {subject.estimate}"
+    sections = {"result": Section("The result", text=text)}
     for number, (name, answer) in enumerate(review.answers.items(), start=1):
         sections[name] = Section(
-            f"{number}. {TITLES[name]}",
-            lead=f"{answer.question} " + _sentence(answer.text) + _cure(answer),
+            f"{number}. {answer.question}",
+            check=_check(answer),
+            label=TITLES[name],
             figure=_figure(name, answer, review),
             show=answer.question,
             numbers=answer.numbers,
         )
-    subject = review.subject
     events = "without data" if subject.x is None else f"{len(subject.x):,} observed events"
-    text = str(subject.estimate) if subject.x is not None else f"expected: {subject.estimate}"
-    sections["result"] = Section("The result", text=text)
     if command:
         sections["made"] = Section("How this page was made", text=command)
     page = render_report(
@@ -115,10 +109,11 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
 
 
-def _cure(answer: Answer) -> str:
-    if answer.verdict == GOOD or not answer.cure:
-        return ""
-    return f" What to do: {answer.cure}."
+def _check(answer: Answer) -> Check:
+    """Verdict with the number, what was found, and the cure of what is not good."""
+    words = VERDICTS[answer.verdict] + (f": {answer.number}" if answer.number else "")
+    verdict = CAREFUL if answer.verdict == OPEN else answer.verdict
+    return Check(words, _sentence(answer.text), verdict, "" if verdict == GOOD else answer.cure)
 
 
 def _figure(name: str, answer: Answer, review: Review) -> Figure | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from markupsafe import Markup
 
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.likelihood import Likelihood
@@ -16,7 +17,7 @@ from gridless.report.comparison import Comparison, compare
 from gridless.report.data_figures import draw_budget, draw_data
 from gridless.report.figures import draw_closure, draw_contours, draw_likelihood
 from gridless.report.measurement_sections import channel_section, nuisance_section
-from gridless.report.model_figures import draw_distributions, draw_history, draw_prior
+from gridless.report.model_figures import draw_check, draw_distributions, draw_history, draw_prior
 from gridless.report.page import Section
 from gridless.report.typeset import (
     Table,
@@ -25,9 +26,10 @@ from gridless.report.typeset import (
     title_html,
     value_html,
 )
-from gridless.results.labels import symbol_of
 from gridless.templates.query import FileRecord
 from gridless.validation.closure import Closure
+
+MOST_ROWS = 12  # of the table of templates
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,13 @@ def data(subject: Subject) -> Section | None:
         + (" Hatched is what was expected before the fit." if model.binned else ""),
         show=f"Data and simulation at the estimate for {', '.join(found)}, with ratios",
         tables=[
-            Table(["observable", "chi2", "bins"], rows, "Agreement in each observable", numbers),
+            Table(
+                ["observable", "χ²", "bins"],
+                rows,
+                "Agreement in each observable",
+                numbers,
+                ["observable", "chi2", "bins"],
+            ),
             contents,
         ],
     )
@@ -136,7 +144,8 @@ def measurement(subject: Subject) -> Section | None:
         one = estimate[name]
         ends = (*one.interval, *one.stat_interval, *likelihood.interval(subject.level, name))
         pairs = zip(ends[::2], ends[1::2], strict=True)
-        columns.append([value_html(one), *(interval_html(*pair, one.error) for pair in pairs)])
+        shown = [interval_html(*pair, one.error) for pair in pairs]
+        columns.append([value_html(one, with_unit=False), *shown])
         numbers.append([name, one.value, one.error, *ends])
     what = ["value", "68% interval", "statistical alone", f"{level} interval"]
     exact = ["parameter", "value", "error", "low", "high", "stat_low", "stat_high"]
@@ -195,18 +204,54 @@ def closure(subject: Subject) -> Section | None:
             low, high = one.interval[i].tolist()
             pull = rounded_html(one.pull[i], 0.1) if one.usable[i] else "at a bound"
             ends = interval_html(low, high, estimate[name].error)
-            rows.append([f"{one.true[i]:g}", value_html(estimate[name]), ends, pull])
+            value = value_html(estimate[name], with_unit=False)
+            rows.append([f"{one.true[i]:g}", value, ends, pull])
             exact = float(one.pull[i]) if one.usable[i] else None
             numbers.append([float(one.true[i]), float(one.value[i]), low, high, exact])
-        caption = f"Closure of {symbol_of(label or name).replace('$', '')}"
+        caption = "Closure of " + title_html(name, label)
         tables.append(Table(head, rows, caption, numbers, columns))
     return Section(
         "Closure",
         figure=draw_closure(table, experiment=subject.experiment),
         lead="Samples of known parameters, estimated as the data were. Pulls scatter about 0 with "
-        f"width 1 if the method is right. {'. '.join(table.notes())}.",
+        f"width 1 if the method is right. {'. '.join(table.notes())}.".replace("chi2", "χ²"),
         show="Estimated against true values, and pulls",
         tables=tables,
+    )
+
+
+def check(subject: Subject) -> Section | None:
+    """The score check of the calibration."""
+    model, found = subject.model, subject.model.check
+    if found is None:
+        return None
+    names = [model.grid.label(k) for k in found.suspects]
+    told = f"Not like the others: {'; '.join(names)}" if names else "Every template is like them"
+    head = ["template", "shift", "error", "p-value"]
+    rows, numbers = [], []
+    width = model.grid.bounds[:, 1] - model.grid.bounds[:, 0]
+    for k, chance in enumerate(found.p_values.tolist()):
+        shift, error = found.shift[k] * width, found.error[k] * width
+        pairs = list(zip(shift.tolist(), error.tolist(), strict=True))
+        moved = Markup(", ").join(rounded_html(s, e) for s, e in pairs)
+        wide = Markup(", ").join(rounded_html(e, e) for _, e in pairs)
+        rows.append([model.grid.label(k), moved, wide, f"{chance:.2g}"])
+        numbers.append([model.grid.label(k), *shift.tolist(), *error.tolist(), chance])
+    caption = "Score check by template"
+    if len(rows) > MOST_ROWS:
+        order = np.argsort(found.p_values)[:MOST_ROWS]
+        rows, caption = [rows[k] for k in order], f"{caption}: the {MOST_ROWS} least p-values"
+    parameters = model.grid.parameters
+    events = None if subject.likelihood is None else subject.likelihood.events
+    exact = [f"{what}_{p}" for what in ("shift", "error") for p in parameters]
+    return Section(
+        "Score check",
+        figure=draw_check(model, events=events, experiment=subject.experiment),
+        lead="The mean score of every template at its own value: how far it would move an estimate "
+        f"there. χ²/dof = {found.chi2:.1f}/{found.dof:.1f}, p-value {found.p_value:.2g}. The mean "
+        f"of a template is also compared with what the others foretell there. {told}.",
+        show=f"The shift of {parameters[0]} at every template, with its error",
+        tables=[Table(head, rows, caption, numbers, ["template", *exact, "p_value"])],
     )
 
 
@@ -297,7 +342,7 @@ def channels(subject: Subject) -> Section | None:
 
 
 # Sections that every channel has of its own.
-OF_A_CHANNEL = ("data", "grid", "inputs", "training", "prior", "provenance")
+OF_A_CHANNEL = ("data", "check", "grid", "inputs", "training", "prior", "provenance")
 # In the order of the page. A section that has nothing to show is None.
 SECTIONS: dict[str, Callable[[Subject], Section | None]] = {
     "data": data,
@@ -306,6 +351,7 @@ SECTIONS: dict[str, Callable[[Subject], Section | None]] = {
     "nuisances": nuisances,
     "channels": channels,
     "closure": closure,
+    "check": check,
     "grid": grid,
     "inputs": inputs,
     "training": training,

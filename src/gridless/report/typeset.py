@@ -69,7 +69,8 @@ class Table:
     @property
     def file(self) -> str:
         """The name of the file to download, without its ending."""
-        words = "".join(c if c.isalnum() else " " for c in self.caption.lower()).split()
+        caption = plain(self.caption).lower()
+        words = "".join(c if c.isalnum() else " " for c in caption).split()
         return "_".join(words) or "table"
 
     @property
@@ -108,11 +109,11 @@ def title_html(name: str, label: str = "") -> Markup:
     return Markup(label_html(shown))
 
 
-def value_html(one: ParameterEstimate) -> Markup:
+def value_html(one: ParameterEstimate, *, with_unit: bool = True) -> Markup:
     """`172.4 ± 0.3 GeV`, with both sides where they differ."""
     down, up = (abs(end - one.value) for end in one.interval)
     value, low, high = printing.rounded(one.value, down, up)[:3]
-    unit = unit_of(one.label)
+    unit = unit_of(one.label) if with_unit else ""
     behind = f"{THIN}{label_html(unit)}" if unit else ""
     if low == high:
         spread = f" ± {_power(high)}"
@@ -142,7 +143,8 @@ def rounded_html(number: float | None, error: float) -> Markup:
     if not 0 < error < math.inf or not SMALLEST_PLAIN < error < LARGEST_PLAIN:
         return Markup(_power(f"{number:.6g}"))
     places = max(0, 1 - math.floor(math.log10(error)))
-    return Markup(_power(f"{number:.{places}f}"))
+    # Plus 0, so that what is rounded to 0 has no sign.
+    return Markup(_power(f"{round(number, places) + 0.0:.{places}f}"))
 
 
 def _power(number: str) -> str:

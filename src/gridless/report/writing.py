@@ -91,7 +91,7 @@ def write_report(  # noqa: PLR0913
             made[f"{name}-{number}"] = found
     page = render_report(
         _title(model.grid, subject),
-        " ".join(_intro(own, name) for name, own in channels.items()),
+        Markup(" ").join(_intro(own, name) for name, own in channels.items()),
         {name: section for name, section in made.items() if section is not None},
         card=make_card(subject),
     )
@@ -107,11 +107,14 @@ def _title(grid: Grid, subject: Subject) -> Markup:
     return Markup(f"{what} ") + Markup(", ").join(names)
 
 
-def _intro(model: Model, channel: str) -> str:
+def _intro(model: Model, channel: str) -> Markup:
     """What the model of a channel was made of."""
     count = len(model.observables)
-    observables = f"{count} observable{'s' if count > 1 else ''}: {', '.join(model.observables)}"
+    labels = model.query.labels
+    names = Markup(", ").join(symbol_html(n, labels.get(n, "")) for n in model.observables)
+    observables = Markup(f"{count} observable{'s' if count > 1 else ''}: {names}")
     simulated = f"{len(model.grid)} templates of {model.grid.describe()}"
     if model.files:
         simulated += f" with {sum(file.events for file in model.files):,} simulated events"
-    return f"{f'{channel}: from' if channel else 'From'} {observables}; {simulated}."
+    start = f"{channel}: from" if channel else "From"
+    return Markup("{} {}; {}.").format(start, observables, simulated)

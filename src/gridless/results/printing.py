@@ -54,6 +54,24 @@ def block(content: str) -> str:
     return f"<div class='gridless' style='{_BLOCK}'>{content}</div>"
 
 
+class Lines:
+    """A result that prints as lines of text, and shows the same in a notebook.
+
+    Examples
+    --------
+    >>> class Result(Lines):
+    ...     def __str__(self):
+    ...         return "two parts:\\n  a < b: 1"
+    >>> "<div>a &lt; b: 1</div>" in Result()._repr_html_()
+    True
+    """
+
+    def _repr_html_(self) -> str:
+        first, *others = str(self).splitlines()
+        rows = "".join(f"<div>{escape(line.strip())}</div>" for line in others)
+        return block(f"<p>{escape(first)}</p>{rows}")
+
+
 def probability(p: float) -> str:
     """A p-value with its relation: `= 0.45`, or `< 1e-10` where the digits mean nothing.
 

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from gridless.errors import InputError
 
 RESERVED = ("stat", "simulation", "model")  # parts of every budget
+
+
+def understood(text: str | None) -> str | None:
+    """An expression that can be read; whether there are such columns, the files will tell."""
+    from gridless.files.expressions import check_expression  # not needed for `--help`
+
+    if text is not None:
+        check_expression(text)
+    return text
+
+
+def _allowed_name(name: str) -> str:
+    if name in RESERVED:
+        raise ValueError(f"{name!r} is a part of every budget; give another name")
+    return name
+
+
+Expression = Annotated[str | None, AfterValidator(understood)]
+Name = Annotated[str, AfterValidator(_allowed_name)]
 
 
 class TemplateFile(BaseModel):
@@ -47,7 +67,7 @@ class SystematicFiles(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(min_length=1, description="Its name, and that of its nuisance parameter.")
+    name: Name = Field(min_length=1, description="Its name, and that of its nuisance parameter.")
     up: str | list[TemplateFile] | None = Field(
         default=None,
         description="Files with the variation up: as `templates`, at all of their values or some.",
@@ -55,11 +75,11 @@ class SystematicFiles(BaseModel):
     down: str | list[TemplateFile] | None = Field(
         default=None, description="The same down; a variation may have one side only."
     )
-    weight_up: str | None = Field(
+    weight_up: Expression = Field(
         default=None,
         description="Expression for the whole weight of an event up, in place of `weight`.",
     )
-    weight_down: str | None = Field(default=None, description="The same down.")
+    weight_down: Expression = Field(default=None, description="The same down.")
     constraint: float | None = Field(
         default=1.0,
         gt=0,
@@ -67,21 +87,11 @@ class SystematicFiles(BaseModel):
         description="Standard deviation of the nuisance parameter, in units of the variation; "
         "`null` leaves it free.",
     )
-    event: str | None = Field(
+    event: Expression = Field(
         default=None,
         description="Column with the number of the event, by which events of the files and of the "
         "templates are known to be the same; by default rows are compared.",
     )
-
-    @field_validator("name")
-    @classmethod
-    def _allowed(cls, value: str) -> str:
-        return _allowed_name(value)
-
-    @field_validator("weight_up", "weight_down", "event")
-    @classmethod
-    def _understood(cls, value: str | None) -> str | None:
-        return understood(value)
 
     @model_validator(mode="after")
     def _complete(self) -> SystematicFiles:
@@ -127,7 +137,7 @@ class BackgroundFiles(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(min_length=1, description="Its name, and that of its nuisance parameter.")
+    name: Name = Field(min_length=1, description="Its name, and that of its nuisance parameter.")
     files: str | list[str] = Field(description="One file, or several, without parameters.")
     share: float = Field(gt=0, lt=1, description="Its share of all observed events.")
     error: float | None = Field(
@@ -135,7 +145,7 @@ class BackgroundFiles(BaseModel):
         allow_inf_nan=False,
         description="The uncertainty of the share; `null` leaves it free.",
     )
-    weight: str | None = Field(
+    weight: Expression = Field(
         default=None, description="Expression for the weight of its events, if not `weight`."
     )
     systematics: list[SystematicFiles] = Field(
@@ -143,16 +153,6 @@ class BackgroundFiles(BaseModel):
         description="How it varies, as below; `up` and `down` have no parameters. Those with a "
         "name of the signal's are the same nuisance parameter.",
     )
-
-    @field_validator("name")
-    @classmethod
-    def _allowed(cls, value: str) -> str:
-        return _allowed_name(value)
-
-    @field_validator("weight")
-    @classmethod
-    def _understood(cls, value: str | None) -> str | None:
-        return understood(value)
 
     @field_validator("files")
     @classmethod
@@ -217,15 +217,6 @@ def beside(folder: Path, sources: Sources) -> Sources:
     return [TemplateFile(source=str(folder / file.source), at=file.at) for file in sources]
 
 
-def understood(text: str | None) -> str | None:
-    """An expression that can be read; whether there are such columns, the files will tell."""
-    from gridless.files.expressions import check_expression  # not needed for `--help`
-
-    if text is not None:
-        check_expression(text)
-    return text
-
-
 def distinct(what: str, names: Iterable[str]) -> None:
     """Refuse a name that is there twice."""
     seen: set[str] = set()
@@ -233,12 +224,6 @@ def distinct(what: str, names: Iterable[str]) -> None:
         if name in seen:
             raise ValueError(f"{what}: two are named {name!r}; give each a name of its own")
         seen.add(name)
-
-
-def _allowed_name(name: str) -> str:
-    if name in RESERVED:
-        raise ValueError(f"{name!r} is a part of every budget; give another name")
-    return name
 
 
 def _without_braces(source: str) -> None:

@@ -6,10 +6,11 @@ They follow the protocol of UHI, so that mplhep, hist and others draw and take t
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridless.errors import InputError
 from gridless.templates.arrays import Array
 
 WIDTH, HEIGHT = 300, 100  # pixels of a histogram in a notebook
@@ -23,6 +24,31 @@ class Traits(NamedTuple):
 
 
 NO_TRAITS = Traits()
+
+
+def contents_and_edges(histogram: Any) -> tuple[Array, Array]:
+    """Contents and edges of a histogram of one axis: one that follows UHI, or contents and edges.
+
+    Examples
+    --------
+    >>> contents_and_edges(([2, 1], [0, 1, 3]))
+    (array([2., 1.]), array([0., 1., 3.]))
+    """
+    try:
+        if hasattr(histogram, "axes"):
+            (axis,) = histogram.axes
+            contents, edges = histogram.values(), axis.edges
+        else:
+            contents, edges = histogram
+        contents, edges = np.asarray(contents, float), np.asarray(edges, float)
+        fits = contents.shape == (len(edges) - 1,) and bool((np.diff(edges) > 0).all())
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise InputError(
+            "histogram: not one of one axis; give one of hist or uproot, or (contents, edges)"
+        )
+    return contents, edges
 
 
 @dataclass(frozen=True, eq=False)

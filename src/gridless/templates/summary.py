@@ -1,4 +1,4 @@
-"""What a report tells of the templates after they are gone: their audit and their distributions."""
+"""What a model keeps of its templates for a report: their audit and their distributions."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace

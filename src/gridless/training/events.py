@@ -19,6 +19,10 @@ STANDARDISED_EVENTS = 100_000
 # An observable is bent in if 0.1 percent of its events lie farther from the median than so many
 # times half the width of the middle 68 percent.
 HEAVY_TAIL = 10
+# A value that more than this share of the events have in common is a mark, such as -999 for a jet
+# that is missing, or an edge; it says nothing of how wide the others are. So many events show it.
+MARK_SHARE = 0.01
+MARK_EVENTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -151,16 +155,27 @@ def input_transformation(x: Array) -> tuple[Array, Array, Array]:
 
     Usually the mean and the standard deviation, without bend. For heavy tails (one event in a
     thousand is farther from the median than ten times half the width of the middle 68 percent):
-    the median, that half width, and bend 1.
+    the median, that half width, and bend 1. A single value that many events have in common, such as
+    the mark of a missing one, does not count for median and width.
     """
     sample = x[:: max(1, len(x) // STANDARDISED_EVENTS)]
-    low, median, high = np.quantile(sample, [0.1587, 0.5, 0.8413], axis=0)
+    unmarked = [_without_mark(column) for column in sample.T]
+    low, median, high = np.transpose([np.quantile(c, [0.1587, 0.5, 0.8413]) for c in unmarked])
     half = 0.5 * (high - low)
     far = np.quantile(np.abs(sample - median), 0.999, axis=0)
     heavy = (far > HEAVY_TAIL * half) & (half > 0)
     mean, scale = x.mean(axis=0), x.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     return np.where(heavy, median, mean), np.where(heavy, half, scale), heavy.astype(float)
+
+
+def _without_mark(column: Array) -> Array:
+    """The values but for the most frequent one, where many events have it and others do not."""
+    some = column[:: max(1, len(column) // MARK_EVENTS)]
+    values, counts = np.unique(some, return_counts=True)
+    if counts.max() <= MARK_SHARE * len(some) or len(values) == 1:
+        return column
+    return np.asarray(column[column != values[counts.argmax()]])
 
 
 def assign_folds(templates: Templates, folds: int, generator: torch.Generator) -> Tensor:

@@ -80,7 +80,7 @@ class Objective(ABC):
         Parameters
         ----------
         mixture : Mixture
-            What the network says of the events.
+            The network's p(theta | x) of the events.
         events : Events
             `events.t` (events, parameters) are the true values in units of the range,
             `events.template` (events) the numbers of the templates, `events.weights` (members or 1,

@@ -1,10 +1,10 @@
 """A check that does not trust the network's density: a binned fit of the learnt score.
 
 The score at the estimate is an observable like any other. Templates and observed events are
-counted in bins of it; in every bin the share of events is a polynomial in theta through the
-templates; a Poisson fit of shapes gives theta. It shares with the result nothing but the choice
-of the observable. Both use the same events, so that their difference is known much better than
-either of them.
+counted in bins of it; in every bin the share of events is a smooth curve through the templates
+alone (`gridless.calibration.shares`); a Poisson fit of shapes gives theta. It shares with the
+result nothing but the choice of the observable. Both use the same events, so that their difference
+is known much better than either of them.
 """
 
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ import numpy as np
 from scipy.optimize import minimize
 
 from gridless.calibration.calibration import Calibration
+from gridless.calibration.shares import smooth_shares
 from gridless.curves.polynomials import Powers, slopes, terms
-from gridless.curves.simplest import simplest_polynomial
 from gridless.errors import InputError
 from gridless.model.model import Model
+from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 
 BINS = {1: (6, 12, 16), 2: (4, 6), 3: (3, 4)}  # of each score, by the number of parameters
-MAX_DEGREE = {1: 6, 2: 4, 3: 3}  # of the polynomials
 LEAST_SHARE = 1e-6  # of a bin, where a polynomial goes below
 
 
@@ -32,7 +32,7 @@ class BinnedFit:
     Attributes
     ----------
     bins, degree : int
-        Bins in all, and the degree of the polynomials.
+        Bins in all, and the highest degree of the curves, which are held back from using it.
     value, error : array (parameters,)
         The estimate, with the statistics of observed events and of templates.
     difference, spread : array (parameters,)
@@ -53,7 +53,7 @@ class BinnedFit:
 
 
 @dataclass(frozen=True)
-class BinnedCheck:
+class BinnedCheck(Lines):
     """Binned fits of the learnt score with several numbers of bins; `gl.binned_check` makes it.
 
     Attributes
@@ -147,7 +147,8 @@ def _fit(
     source, kept = model.reweighting, model.simulated
     da = calibration.score_slopes(best[None])[0]  # (parameters, kept)
     simulated, observed = source.y @ da.T, y @ da.T
-    edges = [np.quantile(s, np.linspace(0, 1, bins + 1)[1:-1]) for s in simulated.T]
+    at = source.at(best)
+    edges = [_edges(s, at, bins) for s in simulated.T]
     where, count = _bins(simulated, edges), bins ** len(edges)
     used = np.unique(where)  # of several scores some bins may be empty
     place = np.full(count, len(used))
@@ -166,13 +167,13 @@ def _fit(
         )
     ]
     shares = np.array([one.shares for one in counted])
-    # The last bin is what the others leave. One degree more than describes them: what a chi2 does
-    # not see yet is a bias already.
-    covariances = np.array([one.covariance[:-1, :-1] for one in counted])
-    powers, matrix = simplest_polynomial(
-        model.grid.unit, shares[:, :-1], covariances, MAX_DEGREE[model.grid.unit.shape[1]], more=1
-    )
-    coefficients = matrix @ shares  # (terms, bins)
+    variances = np.array([np.diag(one.covariance) for one in counted])
+    # Events that the shares are worth; of a template that fills one bin only, those it has.
+    of_one, of_all = (shares * (1 - shares)).sum(axis=1), variances.sum(axis=1)
+    there = (of_one > 0) & (of_all > 0)
+    size = np.where(there, of_one / np.where(there, of_all, 1.0), moments.effective)
+    curves = smooth_shares(shares.T, size.clip(min=1.0), model.grid.unit)
+    powers, coefficients = curves.powers, curves.coefficients.T  # (terms, bins)
     value = _minimum(n, coefficients, powers, best)
     # Influences of events on either estimate, at the result.
     p = _shares(best, coefficients, powers)
@@ -180,7 +181,6 @@ def _fit(
     inverse = np.linalg.pinv((score * p) @ score.T)
     of_bins = inverse @ score
     response = np.linalg.pinv(da @ calibration.mean.slopes(best[None])[0].T)
-    at = source.at(best)
     unbinned = response @ da @ (source.y - at @ source.y).T  # (parameters, events)
     binned = of_bins[:, where]
     binned = binned - (binned @ at)[:, None]
@@ -190,16 +190,17 @@ def _fit(
     moved = np.tensordot(
         terms(best[None], calibration.mean.powers)[0], calibration.mean.response, 1
     )
-    row = terms(best[None], powers)[0] @ matrix  # (templates,)
-    sim, sim_difference = np.zeros_like(stat), np.zeros_like(stat)
+    rows = terms(best[None], powers)[0] @ curves.response  # (bins, templates)
+    sim = (of_bins**2) @ curves.left_open(best[None])[:, 0]
+    sim_difference = sim.copy()
     for k, one in enumerate(counted):
-        first, second = row[k] * of_bins, response @ da @ moved[:, k]
+        first, second = of_bins * rows[:, k], response @ da @ moved[:, k]
         rest = np.einsum("pb,bc,pc->p", first, one.of_rest, first)
         along = first @ one.slopes
         sim += rest + np.einsum("pi,ij,pj->p", along, one.of_mean, along)
         along = along - second
         sim_difference += rest + np.einsum("pi,ij,pj->p", along, one.of_mean, along)
-    # What templates leave open of their mean is the result's alone: bins have polynomials.
+    # What templates leave open of their mean is the result's.
     left_open = np.tensordot(
         terms(best[None], calibration.mean.powers)[0], calibration.mean.open, 1
     )
@@ -214,6 +215,18 @@ def _fit(
         (value - best) * scale,
         spread * scale,
     )
+
+
+def _edges(score: Array, weights: Array, bins: int) -> Array:
+    """Edges between which lie equal parts of events and of their information, half of each: equal
+    numbers alone do not resolve a few events that know much."""
+    order = np.argsort(score)
+    ordered, w = score[order], weights[order].clip(min=0)
+    w = w / w.sum()
+    information = w * (ordered - w @ ordered) ** 2
+    upto = np.cumsum(w) + np.cumsum(information) / information.sum()
+    places = np.searchsorted(upto, 2 * np.linspace(0, 1, bins + 1)[1:-1])
+    return np.unique(ordered[places.clip(max=len(score) - 1)])
 
 
 def _bins(score: Array, edges: list[Array]) -> Any:

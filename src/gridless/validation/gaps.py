@@ -14,6 +14,7 @@ from gridless.calibration.calibration import Calibration
 from gridless.errors import InputError
 from gridless.likelihood.warnings import is_wide
 from gridless.model.model import Model
+from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 
 PLACES = (0.25, 0.5, 0.75)  # of a gap at which it is looked at; the largest counts
@@ -60,7 +61,7 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Gaps:
+class Gaps(Lines):
     """All gaps between neighbouring templates, for a number of events; `gl.gaps` makes it.
 
     Attributes

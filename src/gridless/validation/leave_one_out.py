@@ -16,8 +16,8 @@ from gridless.errors import InputError
 from gridless.fitting import fit
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.likelihood import Likelihood
-from gridless.model.channels import channel_of_sum
 from gridless.model.model import Model
+from gridless.model.observed import channel_of_sum
 from gridless.model.record import FitOptions
 from gridless.parallel import run
 from gridless.templates.arrays import Array

@@ -19,8 +19,9 @@ from gridless.fitting import fit
 from gridless.likelihood.estimate import MODEL, SIMULATION
 from gridless.likelihood.estimating import beyond_covariances
 from gridless.likelihood.likelihood import Likelihood
-from gridless.model.channels import channel_of_sum
 from gridless.model.model import Model
+from gridless.model.observed import channel_of_sum
+from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 from gridless.templates.templates import Templates
@@ -35,7 +36,7 @@ MUCH_BETTER = 0.95  # of the error: another template is advised if it gets below
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Lines):
     """Errors to expect, and what to simulate; `gl.plan` makes it.
 
     Attributes

@@ -17,6 +17,7 @@ from gridless.fitting import fit
 from gridless.likelihood.estimate import STAT
 from gridless.model.model import Model
 from gridless.parallel import run
+from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
 
@@ -52,7 +53,7 @@ class Variant:
 
 
 @dataclass(frozen=True, eq=False)
-class Stability:
+class Stability(Lines):
     """Variants of a result; `gl.stability` makes it.
 
     Attributes

@@ -9,6 +9,7 @@ from scipy.special import chdtrc
 from gridless.errors import InputError
 from gridless.model.model import Model
 from gridless.model.reweighting import SimulatedEvents, tilted, weight_changes
+from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 from gridless.validation.leave_one_out import inner_templates, mean_without
 
@@ -19,7 +20,7 @@ LEAST_EFFECTIVE = 200  # effective events of the others: fewer say nothing of a 
 
 
 @dataclass(frozen=True, eq=False)
-class Reliability:
+class Reliability(Lines):
     """Whether events to which the network gives a template's probability p are from it as often.
 
     Attributes
@@ -41,6 +42,14 @@ class Reliability:
     error: Array
     chi2: float
     dof: int
+
+    def __str__(self) -> str:
+        return (
+            f"Reliability of the network's probabilities: off by at most {self.largest:.3f}, "
+            f"chi2/dof = {self.chi2:.1f}/{self.dof}, p-value {self.p_value:.2g}"
+        )
+
+    __repr__ = __str__
 
     @property
     def largest(self) -> float:
@@ -110,7 +119,7 @@ def source_events(model: Model) -> SimulatedEvents:
 
 
 @dataclass(frozen=True, eq=False)
-class TemplateAgreement:
+class TemplateAgreement(Lines):
     """p-values of every template against all others weighted to its theta.
 
     Attributes
@@ -138,6 +147,14 @@ class TemplateAgreement:
         """The smallest, times the number of tests."""
         known = self.p_values[np.isfinite(self.p_values)]
         return float(min(1.0, known.min() * len(known))) if len(known) else 1.0
+
+    def __str__(self) -> str:
+        return (
+            f"Agreement of {len(self.labels)} templates with all others weighted to them: p-value "
+            f"{self.p_value:.2g}, least for {' in '.join(self.worst)}"
+        )
+
+    __repr__ = __str__
 
     @property
     def worst(self) -> tuple[str, str]:

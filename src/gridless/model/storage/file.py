@@ -111,8 +111,8 @@ def _content(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
         state = model.replicas.network.state_dict()
         arrays |= {f"replicas.network.{name}": value for name, value in state.items()}
         arrays["replicas.log_q"] = torch.as_tensor(model.replicas.log_q)
-    if model.calibration is not None:
-        made = model.calibration.arrays()
+    if model.known is not None:
+        made = model.known.arrays()
         arrays |= {f"calibration.{k}": torch.tensor(v) for k, v in made.items()}
     if model.simulated is not None:
         kept = vars(model.simulated)

@@ -1,4 +1,4 @@
-"""The header of a model file: what it says of itself beside its arrays, and how it is checked."""
+"""The header of a model file: everything but its arrays, and how it is checked."""
 
 from importlib.metadata import version
 from pathlib import Path
@@ -29,7 +29,7 @@ def _findings(summary: Any) -> Any:
 
 
 class Header(BaseModel):
-    """What a model file says of itself beside its arrays."""
+    """Everything in a model file but its arrays."""
 
     model_config = ConfigDict(extra="forbid")
 

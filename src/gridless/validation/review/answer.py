@@ -37,6 +37,8 @@ class Answer:
         What to do, if it is not good.
     numbers : dict
         What was found, for machines and for the figure.
+    number : str
+        The one that decides, in a few words.
     """
 
     question: str
@@ -44,6 +46,7 @@ class Answer:
     verdict: str
     cure: str = ""
     numbers: dict[str, Any] = field(default_factory=dict)
+    number: str = ""
 
 
 @dataclass(frozen=True, eq=False)

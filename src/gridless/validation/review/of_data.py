@@ -7,7 +7,7 @@ import numpy as np
 from gridless.curves.lattice import Lattice
 from gridless.errors import InputError
 from gridless.likelihood.belt import FELDMAN_COUSINS, Settings, make_belt
-from gridless.model.channels import grouped
+from gridless.model.observed import grouped
 from gridless.validation.binned_check import binned_check
 from gridless.validation.review.answer import (
     BAD,
@@ -62,7 +62,8 @@ def coverage(subject: Subject) -> Answer:
     )
     text += "; ".join(texts)
     verdict = by_size(worst, 0.03 + 2 * error, 0.08 + 2 * error)
-    return Answer(question, text, verdict, "quote intervals by --method feldman-cousins", numbers)
+    cure = "quote intervals by --method feldman-cousins"
+    return Answer(question, text, verdict, cure, numbers, "; ".join(texts))
 
 
 def bounds(subject: Subject) -> Answer:
@@ -91,9 +92,8 @@ def bounds(subject: Subject) -> Answer:
         f"by construction {'; '.join(texts)}; ends differ from those of Wilks by at most "
         f"{worst:.0%} of the interval"
     )
-    return Answer(
-        question, text, by_size(worst, 0.1, np.inf), "quote --method feldman-cousins", numbers
-    )
+    verdict, cure = by_size(worst, 0.1, np.inf), "quote --method feldman-cousins"
+    return Answer(question, text, verdict, cure, numbers, f"ends within {worst:.0%} of Wilks'")
 
 
 def data(subject: Subject) -> Answer:
@@ -106,7 +106,8 @@ def data(subject: Subject) -> Answer:
     if not subject.plain:
         p = 1.0 if whole is None else whole
         text = f"in cells of all observables together p-value {p:.2g}"
-        return Answer(question, text, by_p_value(p), "look at the report", {"p_value": whole})
+        numbers = {"p_value": whole}
+        return Answer(question, text, by_p_value(p), "look at the report", numbers, f"p = {p:.2g}")
     simulated = model.at(subject.place)
     each = {
         name: simulated.p_value(name, column, subject.weights)
@@ -119,7 +120,8 @@ def data(subject: Subject) -> Answer:
         text += f", in cells of all together {whole:.2g}"
     p = min(single, 1.0 if whole is None else whole)
     cure = f"look at {name}: a background, a calibration or a selection is not simulated"
-    return Answer(question, text, by_p_value(p), cure, {"p_values": each, "p_value": whole})
+    found = {"p_values": each, "p_value": whole}
+    return Answer(question, text, by_p_value(p), cure, found, f"p = {p:.2g}")
 
 
 def groups(subject: Subject) -> Answer:
@@ -135,7 +137,8 @@ def groups(subject: Subject) -> Answer:
     found = grouped(subject.model.likelihood_of, subject.x, subject.weights, labels).by()
     text = f"{what}: chi2/dof = {found.chi2:.1f}/{found.dof}, p-value {found.p_value:.2g}"
     cure = "look at what changed between the groups: conditions, calibration, selection"
-    return Answer(question, text, by_p_value(found.p_value), cure, found.to_dict())
+    number = f"p = {found.p_value:.2g}"
+    return Answer(question, text, by_p_value(found.p_value), cure, found.to_dict(), number)
 
 
 def expected(subject: Subject) -> Answer:
@@ -150,16 +153,14 @@ def expected(subject: Subject) -> Answer:
     }  # fmt: skip
     if subject.x is None:
         text = "; ".join(f"{name} +- {one['expected']:.3g}" for name, one in numbers.items())
-        return Answer(
-            question, f"expected of {subject.events:,.0f} events: {text}", GOOD, "", numbers
-        )
+        found = f"expected of {subject.events:,.0f} events: {text}"
+        return Answer(question, found, GOOD, "", numbers, text)
     ratios = [estimate[name].error / before[name].error for name in numbers]
     worst = max(ratios, key=lambda ratio: abs(np.log(ratio)))
     text = f"observed over expected error {worst:.3f}"
     verdict = by_size(abs(np.log(worst)), 0.1, 0.4)
-    return Answer(
-        question, text, verdict, "look at weights, and at data against simulation", numbers
-    )
+    cure = "look at weights, and at data against simulation"
+    return Answer(question, text, verdict, cure, numbers, f"ratio {worst:.3f}")
 
 
 def binned(subject: Subject) -> Answer:
@@ -175,7 +176,8 @@ def binned(subject: Subject) -> Answer:
         return Answer(question, str(error), OPEN, "fit the model anew")
     text = f"binned fits of the score differ by at most {found.worst:.1f} of their expected spread"
     cure = "look at data against simulation; simulate more templates"
-    return Answer(question, text, by_size(found.worst, 3.0, 4.5), cure, found.to_dict())
+    verdict, number = by_size(found.worst, 3.0, 4.5), f"{found.worst:.1f} of the spread"
+    return Answer(question, text, verdict, cure, found.to_dict(), number)
 
 
 def stable(subject: Subject) -> Answer:
@@ -195,4 +197,4 @@ def stable(subject: Subject) -> Answer:
     )
     verdict = max(by_size(worst, 3.0, 5.0), GOOD, key=[GOOD, CAREFUL, BAD].index)
     cure = "an observable that is simulated badly shows where it is left out; else simulate more"
-    return Answer(question, text, verdict, cure, found.to_dict())
+    return Answer(question, text, verdict, cure, found.to_dict(), f"{worst:.1f} of the spread")

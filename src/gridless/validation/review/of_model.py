@@ -65,7 +65,9 @@ def bias(subject: Subject) -> Answer:
         verdicts.append(BAD)
         names = "; ".join(model.grid.label(k) for k in check.suspects) or "the curve of their means"
         text += f"; not like the others: {names}"
-    return Answer(question, text, max(verdicts, key=[GOOD, CAREFUL, BAD].index), cure, numbers)
+    verdict = max(verdicts, key=[GOOD, CAREFUL, BAD].index)
+    number = f"{widest.ratio:.2f} statistical errors open"
+    return Answer(question, text, verdict, cure, numbers, number)
 
 
 def _gaps_of(subject: Subject, between: Gaps) -> tuple[Gap, ...]:
@@ -94,7 +96,8 @@ def simulation(subject: Subject) -> Answer:
         f"total error {ratio:.2f} of the statistical one; within a tenth of it from "
         f"{made.enough:,.0f} simulated events on ({made.simulated:,.0f} at hand)"
     )
-    return Answer(question, text, by_size(ratio, 1.1, np.inf), made.advice, made.to_dict())
+    verdict, number = by_size(ratio, 1.1, np.inf), f"total {ratio:.2f} of the statistical error"
+    return Answer(question, text, verdict, made.advice, made.to_dict(), number)
 
 
 def templates(subject: Subject) -> Answer:
@@ -113,7 +116,8 @@ def templates(subject: Subject) -> Answer:
         "p_values": [[None if v < 0 else v for v in row] for row in values.tolist()],
     }  # fmt: skip
     cure = f"look at {name} of the template {where}: made with other settings, or mislabelled"
-    return Answer(question, text, by_p_value(found.p_value), cure, numbers)
+    number = f"p = {found.p_value:.2g}"
+    return Answer(question, text, by_p_value(found.p_value), cure, numbers, number)
 
 
 def probabilities(subject: Subject) -> Answer:
@@ -132,9 +136,8 @@ def probabilities(subject: Subject) -> Answer:
         "predicted": found.predicted.tolist(), "found": found.found.tolist(),
         "error": found.error.tolist(), "chi2": found.chi2, "dof": found.dof,
     }  # fmt: skip
-    return Answer(
-        question, text, verdict, "fit a larger network, or more simulated events", numbers
-    )
+    cure = "fit a larger network, or more simulated events"
+    return Answer(question, text, verdict, cure, numbers, f"at most {found.largest:.4f} off")
 
 
 def reproducible(subject: Subject) -> Answer:
@@ -154,5 +157,5 @@ def reproducible(subject: Subject) -> Answer:
     if not files or unknown:
         text = f"model {model.identity[:12]}, seed {model.options.seed}; templates were in memory"
         cure = "fit from files, of which the model keeps names and checksums"
-        return Answer(question, text, CAREFUL, cure, numbers)
-    return Answer(question, text, GOOD, "", numbers)
+        return Answer(question, text, CAREFUL, cure, numbers, "no files")
+    return Answer(question, text, GOOD, "", numbers, f"{len(files)} files with checksums")

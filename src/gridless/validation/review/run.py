@@ -13,6 +13,7 @@ from gridless.errors import InputError
 from gridless.files.write import write_whole
 from gridless.model.model import Model
 from gridless.parallel import progress_bar
+from gridless.results.printing import Lines
 from gridless.templates.templates import Templates
 from gridless.validation.review import of_data, of_model
 from gridless.validation.review.answer import BAD, CAREFUL, GOOD, OPEN, Answer, Subject
@@ -35,7 +36,7 @@ QUESTIONS: dict[str, Callable[[Subject], Answer]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Review:
+class Review(Lines):
     """Answers to the twelve questions; `gl.review` makes it.
 
     Attributes

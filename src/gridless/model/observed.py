@@ -1,4 +1,4 @@
-"""The likelihood of observed events as a channel: calibrated, or as the network has learnt it.
+"""Observed events as a channel of a likelihood: calibrated, or as the network has learnt it.
 
 Every group of events is a channel with a name.
 """
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from gridless.calibration.calibration import Calibration
+from gridless.calibration.distance import MeanDistance
 from gridless.calibration.source import Interpolation, TemplateNoise
 from gridless.curves import chebyshev
 from gridless.density.network import Network
@@ -43,7 +44,7 @@ Evaluate = Callable[[Array, Array | None], Likelihood]
 def calibrated_channel(
     network: Network, calibration: Calibration, grid: Grid, table: Array, weights: Array | None
 ) -> Channel:
-    """The likelihood that the templates themselves vouch for: see `Calibration`."""
+    """The likelihood that is calibrated by the templates: see `Calibration`."""
     size = len(calibration.centre)
     total, weight = np.zeros(size), 0.0
     products, sums, squares = np.zeros((size, size)), np.zeros(size), 0.0
@@ -82,6 +83,7 @@ def channel_of_sum(
             SIMULATION: TemplateNoise(calibration, weight),
             MODEL: Interpolation(calibration, weight),
         },
+        distance=MeanDistance(calibration, y, weight),
     )
 
 

@@ -1,0 +1,77 @@
+"""The mean score of the density that a network has learnt, in the simulation: 0 if it is right."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gridless.calibration.check import ScoreCheck, template_p_values
+from gridless.calibration.source import MeanNoise
+from gridless.curves import chebyshev
+from gridless.curves.curve import Curve
+from gridless.curves.polynomials import terms
+from gridless.templates.arrays import Array
+
+LEAST_SLOPE = 1e-12  # of a score with theta, in units of the range
+
+
+@dataclass(frozen=True, eq=False)
+class LearntScore(MeanNoise):
+    """The mean of d/dt log [p(t | x) / q(t)] at t, and what it is uncertain by.
+
+    With the mean mu(t) of the summary it is d phi(t) . mu(t) - d log q(t). An estimate from many
+    events is off by it, divided by the mean slope of the score.
+
+    Attributes
+    ----------
+    curves : array (d, ...)
+        Chebyshev coefficients of the functions phi of which a summary has the coefficients.
+    log_q : array
+        Those of what is subtracted from the log density of each event.
+    """
+
+    curves: Array = field(kw_only=True)
+    log_q: Array = field(kw_only=True)
+
+    def changes(self, t: Array) -> Array:
+        """The mean score at t, and in further rows its independent uncertainties."""
+        known, row = self.calibration, terms(t[None], self.calibration.mean.powers)[0]
+        size = known.transform.shape[1]
+        parts = [np.tensordot(row, c, 1).reshape(size, -1) for c in (known.noise, known.mean.open)]
+        of_summary = np.hstack(parts).T @ self._back
+        rows = [self._mean_curve(known.mean(t[None])[0]).gradient(t), of_summary @ self._slopes(t)]
+        return np.vstack(rows)
+
+    def check(self) -> ScoreCheck:
+        """The mean score of every template at its own theta."""
+        known = self.calibration
+        means, covariances = known.template_means()
+        shifts, errors, event_errors, chi2 = [], [], [], 0.0
+        for t, mean, covariance in zip(known.t, means, covariances, strict=True):
+            curve, slopes = self._mean_curve(mean), self._back @ self._slopes(t)
+            score, of_score = curve.gradient(t), slopes.T @ covariance @ slopes
+            response = np.linalg.pinv(-curve.hessian(t), hermitian=True)
+            chi2 += float(score @ np.linalg.pinv(of_score, hermitian=True) @ score)
+            shifts.append(response @ score)
+            errors.append(np.sqrt(np.diag(response @ of_score @ response).clip(min=0)))
+            event_errors.append(np.sqrt(np.diag(response).clip(min=LEAST_SLOPE)))
+        return ScoreCheck(
+            np.array(shifts), np.array(errors), np.array(event_errors), chi2,
+            float(known.t.size), template_p_values(known), known.mean.information,
+        )  # fmt: skip
+
+    @property
+    def _back(self) -> Array:
+        """From whitened summaries to those of the network: (kept, d)."""
+        return np.asarray(np.linalg.pinv(self.calibration.transform))
+
+    def _mean_curve(self, mean: Array) -> Curve:
+        """The mean log density of events whose whitened summary has this mean."""
+        c = self.calibration.centre + mean @ self._back
+        total = chebyshev.add(np.tensordot(c, self.curves, 1), -self.log_q)
+        axes = tuple(range(self.calibration.parameters))
+        return Curve(len(axes), ((axes, total),))
+
+    def _slopes(self, t: Array) -> Array:
+        """d phi / dt at one point: (d, parameters)."""
+        axes = tuple(range(self.calibration.parameters))
+        return np.array([Curve(len(axes), ((axes, c),)).gradient(t) for c in self.curves])
