@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import gridless as gl
 from gridless.cli.main import main
 from gridless.examples import OneObservable
 
@@ -35,6 +36,20 @@ def test_expect(files):
     assert json.loads(text)["parameters"]["theta"]["value"] == pytest.approx(0.5, abs=1e-3)
     code, text = run("expect", model, "--events", "1000", "--at", "mass", "1")
     assert (code, "no parameter 'mass'" in text) == (2, True)
+
+
+def test_expect_of_channels_is_the_combination(files, model, tmp_path):
+    path = str(tmp_path / "both.safetensors")
+    gl.Channels({"soft": model, "hard": gl.load(files[0])}).save(path)
+    flags = ("--events", "soft=1000", "--events", "hard=3000", "--at", "theta", "0.3", "--json")
+    both = json.loads(run("expect", path, *flags)[1])
+    one = model.expected(0.3, 4_000).maximum()
+    assert both["parameters"]["theta"]["value"] == pytest.approx(0.3, abs=1e-3)
+    assert both["parameters"]["theta"]["stat"] == pytest.approx(one.stat, rel=1e-2)
+    for wrong in (["--events", "1000"], ["--events", "soft=1000"], ["--events", "soft=x"]):
+        code, text = run("expect", path, *wrong)
+        assert code == 2, text
+        assert "events" in text
 
 
 def test_blind_and_unblind(files):

@@ -1,6 +1,7 @@
 """`gridless expect`: what a measurement will give, before any observed event is looked at."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -9,7 +10,6 @@ from gridless.cli.options import (
     check_model_first,
     check_restrictions,
     likelihood_options,
-    load_one,
     model_file,
     print_json,
 )
@@ -18,7 +18,13 @@ from gridless.errors import InputError
 
 @click.command()
 @model_file
-@click.option("--events", type=float, required=True, help="Events that will be observed.")
+@click.option(
+    "--events",
+    multiple=True,
+    required=True,
+    metavar="NUMBER",
+    help="Events that will be observed; of several channels soft=NUMBER for each.",
+)
 @click.option(
     "--at",
     type=(str, float),
@@ -30,7 +36,7 @@ from gridless.errors import InputError
 @as_json
 def expect(
     model: Path,
-    events: float,
+    events: tuple[str, ...],
     at: tuple[tuple[str, float], ...],
     level: float | None,
     constrain: dict[str, tuple[float, float]],
@@ -42,22 +48,24 @@ def expect(
     Example: gridless expect top.safetensors --events 10000 --at mtop 172.5
     """
     check_model_first(model)
+    import gridless as gl
     from gridless.likelihood.derived import restricted
 
-    trained = load_one(model)
+    trained = gl.load(model)
+    numbers = _numbers(events, list(trained) if isinstance(trained, gl.Channels) else [])
     check_restrictions(trained, constrain, fix)
     names = trained.grid.parameters
     for name, _ in at:
         if name not in names:
             raise InputError(f"--at: no parameter {name!r}; there is {', '.join(names)}")
-    values = trained.grid.values
-    middle = 0.5 * (values.min(axis=0) + values.max(axis=0))
+    middle = _middle(trained)
     truth = [dict(at).get(name, middle[p]) for p, name in enumerate(names)]
-    likelihood = restricted(trained.expected(truth, events), constrain, fix)
+    likelihood = restricted(trained.expected(truth, numbers), constrain, fix)
     estimate = likelihood.maximum()
     content = estimate.to_dict() | {"expected": True}
     if not machine:
-        click.echo(f"expected of {events:,.0f} events:\n{estimate}")
+        total = sum(numbers.values()) if isinstance(numbers, dict) else numbers
+        click.echo(f"expected of {total:,.0f} events:\n{estimate}")
     for name in estimate.parameters:
         if level is None:
             continue
@@ -67,3 +75,23 @@ def expect(
             click.echo(f"  {name}: {low:.6g} to {high:.6g} at {level:.0%}")
     if machine:
         print_json(content)
+
+
+def _numbers(given: tuple[str, ...], channels: list[str]) -> Any:
+    """A number of events, or by channel those that were typed as soft=NUMBER."""
+    pairs = [text.rpartition("=") for text in given]
+    if (not channels and len(given) > 1) or any(bool(name) != bool(channels) for name, *_ in pairs):
+        names = " ".join(f"--events {name}=NUMBER" for name in channels) or "--events NUMBER"
+        raise InputError(f"--events: {' '.join(given)}; give {names}")
+    try:
+        found = {name: float(number) for name, _, number in pairs}
+    except ValueError as error:
+        raise InputError(f"--events: {' '.join(given)}; give numbers") from error
+    return found if channels else found[""]
+
+
+def _middle(model: Any) -> Any:
+    """The middle of the templates; of several channels that of the common bounds."""
+    grid = model.grid
+    edges = grid.values if len(grid.values) > 1 else grid.bounds.T
+    return 0.5 * (edges.min(axis=0) + edges.max(axis=0))

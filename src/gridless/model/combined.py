@@ -121,6 +121,32 @@ class Channels(Mapping[str, Model]):
             {name: model.likelihood(x[name], given.get(name)) for name, model in self.items()}
         )
 
+    def expected(self, theta: Any, events: Mapping[str, float]) -> Likelihood:
+        """The likelihood that events at theta have on average in all channels: `Model.expected`.
+
+        Parameters
+        ----------
+        theta : float or sequence of float
+            What is assumed to be true: a value of every parameter of `grid`.
+        events : mapping from str to float
+            How many events each channel will have.
+
+        Returns
+        -------
+        Likelihood
+        """
+        self.check_names(events, "events")
+        names, values = self.grid.parameters, np.atleast_1d(np.asarray(theta, float))
+        if values.shape != (len(names),):
+            raise InputError(f"theta: {values.tolist()}; give {', '.join(names)}")
+        given = dict(zip(names, values.tolist(), strict=True))
+        return self.summed(
+            {
+                name: model.expected([given[p] for p in model.grid.parameters], events[name])
+                for name, model in self.items()
+            }
+        )
+
     def summed(self, parts: Mapping[str, Likelihood]) -> Likelihood:
         """The sum of the likelihoods of all channels, each with the name of its channel."""
         return reduce(add, [parts[name].named(name) for name in self.models])

@@ -85,11 +85,13 @@ def combined(parts: list[tuple[float, Mean]]) -> tuple[Array, Array]:
     return mean, np.asarray(rows.T @ rows)
 
 
-def steadied(covariance: Array, of_mean: Array) -> tuple[Array, Array]:
-    """Covariances (points, d, d) of small samples drawn towards that of all, so that none is
-    singular."""
-    traces = np.trace(covariance, axis1=1, axis2=2), np.trace(of_mean, axis1=1, axis2=2)
-    events = traces[0] / np.where(traces[1] > 0, traces[1], np.inf)
+def steadied(covariance: Array, of_mean: Array, events: Array | None = None) -> tuple[Array, Array]:
+    """Covariances (points, d, d) of one event and of the mean; those of small samples are shrunk
+    towards that of all, so that none is singular. `events` (points,) are effective numbers; by
+    default the ratio of both covariances."""
+    if events is None:
+        traces = np.trace(covariance, axis1=1, axis2=2), np.trace(of_mean, axis1=1, axis2=2)
+        events = traces[0] / np.where(traces[1] > 0, traces[1], np.inf)
     pooled = np.tensordot(events / max(events.sum(), 1e-300), covariance, 1)
     pooled = pooled + 1e-12 * np.trace(pooled) * np.eye(len(pooled))
     keep = (events / (events + PRIOR_EVENTS * len(pooled)))[:, None, None]

@@ -150,13 +150,6 @@ def _events(templates: "Templates") -> int:
     return int(total(np.array([len(templates)], float))[0])
 
 
-def effective_sizes(templates: "Templates") -> Array:
-    """(sum w)^2 / sum w^2 of each template."""
-    weights, count = templates.event_weights, len(templates.grid)
-    squares = total(np.bincount(templates.template, weights**2, minlength=count))
-    return np.asarray(total(templates.totals()) ** 2 / squares)
-
-
 def _full_grid(grid: Grid) -> Finding:
     """Several parameters: every combination of equally spaced values, centred in the bounds."""
     axes = [np.unique(np.round(column, 9)) for column in grid.unit.T]
@@ -175,7 +168,7 @@ def _full_grid(grid: Grid) -> Finding:
 
 def _size(templates: "Templates") -> Finding:
     """The effective number of events of the smallest template."""
-    effective = effective_sizes(templates)
+    effective = templates.effective_sizes()
     least = int(effective.argmin())
     label = templates.grid.label(least)
     text = f"at least {effective[least]:,.0f} effective events per template ({label})"
@@ -301,7 +294,7 @@ def _difference(templates: "Templates", shapes: Array, parameter: int) -> Findin
     ends = [int(values.argmin()), int(values.argmax())]
     distance = 0.5 * np.abs(shapes[:, ends[0]] - shapes[:, ends[1]]).sum(axis=1)
     # Half the summed |difference| of two equal histograms is about sqrt(bins / pi n) for n events.
-    noise = float(np.sqrt(BINS / np.pi * (1 / effective_sizes(templates)[ends]).sum() / 2))
+    noise = float(np.sqrt(BINS / np.pi * (1 / templates.effective_sizes()[ends]).sum() / 2))
     best = int(distance.argmax())
     value = float(distance[best])
     met = value > MIN_SIGNIFICANCE * noise

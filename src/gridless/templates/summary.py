@@ -9,7 +9,7 @@ import numpy as np
 from gridless.distributed import of_first, total
 from gridless.errors import InputError
 from gridless.templates.arrays import Array
-from gridless.templates.audit import Audit, effective_sizes
+from gridless.templates.audit import Audit
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Axis, Histogram
 from gridless.templates.interpolation import interpolate
@@ -119,7 +119,7 @@ def summarise(templates: Templates, components: int = 1, objective: Any = "templ
     """
     pairs = zip(templates.observables, templates.x.T, strict=True)
     distributions = tuple(_distribution(templates, name, column) for name, column in pairs)
-    effective = tuple(effective_sizes(templates).tolist())
+    effective = tuple(templates.effective_sizes().tolist())
     return Summary(templates.audit(components, objective), distributions, effective)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gridless.distributed import total
 from gridless.errors import GridlessWarning, InputError
 from gridless.registry import OBJECTIVES
 from gridless.templates.arrays import Array, as_table, as_weights, weights_or_ones
@@ -220,9 +221,9 @@ class Templates:
         return np.asarray(counts, np.float64)
 
     def effective_sizes(self) -> Array:
-        """(sum w)^2 / sum w^2 of each template (templates,)."""
+        """(sum w)^2 / sum w^2 of each template (templates,), over all ranks."""
         squares = np.bincount(self.template, self.event_weights**2, minlength=len(self.grid))
-        return np.asarray(self.totals() ** 2 / squares)
+        return np.asarray(total(self.totals()) ** 2 / total(squares))
 
     def audit(self, components: int = 1, objective: Any = "template") -> Audit:
         """Check whether the templates are what an objective needs, and say what to change.

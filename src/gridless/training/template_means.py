@@ -9,10 +9,9 @@ from gridless import distributed
 from gridless.calibration.moments import Moments
 from gridless.density.network import Network
 from gridless.model.evaluation import event_summaries, mean_summaries, summary_basis
+from gridless.systematics.statistics import steadied
 from gridless.templates.arrays import Array, weights_or_ones
 from gridless.templates.templates import Templates
-
-PRIOR_EVENTS = 5  # times the size of a summary: events that the pooled covariance is worth
 
 
 def template_moments(network: Network, templates: Templates, fold: Tensor | None) -> Moments:
@@ -56,7 +55,7 @@ def template_moments(network: Network, templates: Templates, fold: Tensor | None
     of_mean = unseen.mean_covariance().reshape(count, folds, size, size).sum(axis=1) / folds**2
     covariance = pooled.covariance()
     events = pooled.effective()
-    covariance, of_mean = _steadied(covariance, of_mean, events)
+    covariance, of_mean = steadied(covariance, of_mean, events)
     return Moments(templates.grid.unit, mean + centre, covariance, of_mean)
 
 
@@ -107,18 +106,6 @@ class _Sums:
         events = self.effective()
         found = found * (events / (events - 1).clip(min=1))[:, None, None]
         return np.asarray(found / (total**2)[:, None, None])
-
-
-def _steadied(covariance: Array, of_mean: Array, events: Array) -> tuple[Array, Array]:
-    """Covariances of small templates, shrunk towards that of all so that none is singular."""
-    prior = PRIOR_EVENTS * covariance.shape[-1]
-    pooled = np.tensordot(events / events.sum(), covariance, 1)
-    pooled = pooled + 1e-12 * np.trace(pooled) * np.eye(len(pooled))
-    keep = (events / (events + prior))[:, None, None]
-    return (
-        keep * covariance + (1 - keep) * pooled,
-        keep * of_mean + (1 - keep) * pooled / events[:, None, None],
-    )
 
 
 def _centre(network: Network, x: Array, size: int) -> Array:

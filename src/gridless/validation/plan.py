@@ -29,7 +29,7 @@ from gridless.templates.templates import Templates
 COST = 1.1  # of the statistical error: simulation that makes the total no larger is enough
 FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # times the simulation at hand, in the table
 PLACES = 5  # values of theta over which a plan averages, if none is given
-WEAK_INFORMATION = 200.0  # chi2 of the templates for theta: with less a network learns only a part
+WEAK_INFORMATION = 400.0  # chi2 of the templates for theta: with less a network learns only a part
 MAX_DEGREE = {1: 8, 2: 4, 3: 3}  # of the curve through a pilot's means
 LEAST_TRUE = 0.25  # of the information: a pilot that is noise for the rest is not corrected further
 MUCH_BETTER = 0.95  # of the error: another template is advised if it gets below
