@@ -166,8 +166,8 @@ def fit(
     net, grid = trainer.network, mixture.grid
     q = implied_prior(net, split.unseen, grid)
     # Means over events that the network has seen would count its fit to their noise.
-    noisy = net.members > 1 or fits_noise(units, net.size)
-    known = calibrate_moments(template_moments(net, mixture, split.fold if noisy else None))
+    fold = split.fold if net.members > 1 or fits_noise(units, net.size) else None
+    known = calibrate_moments(template_moments(net, mixture, fold))
     copies = None
     if not options.calibrate and options.replicas != 0:
         unseen = split.held_out if net.members > 1 else None
@@ -176,7 +176,7 @@ def fit(
     simulated = keep_events(mixture.x, mixture.template, mixture.event_weights, options.seed)
     summary = summarise(templates, options.components, target)
     files = files_of_all_ranks(mixture.files)
-    measurement = measure_network(net, varied, options.seed) if varied else None
+    measurement = measure_network(net, varied, options.seed, fold) if varied else None
     names = [one.name for one in varied.nuisances] if varied else []
     binned = bin_samples(varied.samples, names, summary.edges, grid) if varied else ()
     return Model(

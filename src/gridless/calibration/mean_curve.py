@@ -13,7 +13,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc
+from scipy.special import chdtrc, factorial
 
 from gridless.calibration.moments import Moments
 from gridless.calibration.ridge import ridge
@@ -31,6 +31,8 @@ RATES = (0.15, 0.3, 0.45)
 PLATEAUS = (2, 4)
 # Width that is usual beforehand, in units of the spread of the means over the templates.
 MODERATE = 0.3
+# Sizes of coefficients, in units of the largest that the resolution of one event allows.
+RESOLVED = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +94,9 @@ def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     certain : bool
         For long summaries and few templates. Turn to components of curvature only where it is
         beyond the noise: the component with the most curvature is otherwise that of the most
-        noise. And take a curvature far beyond the change of the means as unlikely beforehand.
+        noise. Take a curvature far beyond the change of the means as unlikely beforehand, and let
+        the prior fall off from a degree of half as many as there are templates at the latest. But
+        count on curvature of what one event resolves in every component, if some have it.
 
     Returns
     -------
@@ -105,10 +109,19 @@ def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     means = moments.mean @ rotation
     covariance = rotation.T @ moments.mean_covariance @ rotation
     scale = MODERATE * float(means.std(axis=0).max()) if certain else np.inf
-    priors = [
-        _average_prior(matrix, powers, means[:, i], covariance[:, i, i], scale)
-        for i in range(means.shape[1])
-    ]
+    variances = np.einsum("kii->ik", covariance)
+    plateaus: tuple[int, ...] = PLATEAUS
+    resolved = np.zeros(len(powers))
+    if certain:
+        plateaus = tuple(m for m in PLATEAUS if m <= max(PLATEAUS[0], count // 2))
+        resolved = _resolved_widths(matrix, powers, means, variances)
+    priors = []
+    for y, variance in zip(means.T, variances, strict=True):
+        table = prior_table(powers, float(np.ptp(y)), plateaus=plateaus)
+        before = log_prior(table, scale)
+        priors.append(
+            _average_prior(matrix, powers, y, variance, np.hypot(table, resolved), before)
+        )
     return _posterior(matrix, powers, priors, moments, rotation)
 
 
@@ -117,12 +130,17 @@ def curve_powers(templates: int, parameters: int) -> Powers:
     return powers_up_to(min(MAX_DEGREE[parameters], templates + 2), parameters)
 
 
-def prior_table(powers: Powers, span: float, rates: tuple[float, ...] = RATES) -> Array:
+def prior_table(
+    powers: Powers,
+    span: float,
+    rates: tuple[float, ...] = RATES,
+    plateaus: tuple[int, ...] = PLATEAUS,
+) -> Array:
     """The priors that are averaged over: widths (priors, terms) of the coefficients of a component
     that changes by `span` over the templates; 0 stands for constant and linear terms, which are
     free."""
     degree = powers.sum(axis=1)
-    table = np.array(list(product(WIDTHS, rates, PLATEAUS)))
+    table = np.array(list(product(WIDTHS, rates, plateaus)))
     width, rate, plateau = (column[:, None] for column in table.T)
     widths = width * span * rate ** np.maximum(degree - plateau, 0.0)
     return np.where(degree <= 1, 0.0, widths)
@@ -214,19 +232,19 @@ def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) ->
 
 
 def _average_prior(
-    matrix: Array, powers: Powers, means: Array, variances: Array, scale: float
+    matrix: Array, powers: Powers, means: Array, variances: Array, table: Array, before: Array
 ) -> _Prior:
-    """The priors of the table, averaged for one component by how likely each makes its means.
+    """The priors of a table, averaged for one component by how likely each is before and makes its
+    means.
 
     Prior h has the posterior covariance C_h. The normal prior whose posterior has the average C of
     these is that with the precision C^-1 - X' V^-1 X, X being the terms at the templates and V the
     variances of the means: its most likely coefficients are the average of those of all priors.
     """
     free = powers.sum(axis=1) <= 1
-    table = prior_table(powers, float(np.ptp(means)))
     widths = np.where(free, 1.0, table)
     fits = ridge(matrix * widths[:, None], means, variances, free)
-    score = fits.log_evidence + log_prior(table, scale)
+    score = fits.log_evidence + before
     weight = np.exp(score - score.max())
     weight /= weight.sum()
     typical = np.sqrt(weight @ widths**2).clip(min=1e-300)
@@ -238,6 +256,30 @@ def _average_prior(
     off = ratio * fits.coefficients
     off = off - weight @ off
     return _Prior(typical, precision, (off * weight[:, None]).T @ off)
+
+
+def _resolved_widths(matrix: Array, powers: Powers, means: Array, variances: Array) -> Array:
+    """The widths (terms,) of a prior of all components by what one event resolves.
+
+    l is the change of the mean summary over half of the range, in units of the spread of one event.
+    For normal observables the m-th derivative of the mean of any summary of variance 1 is below
+    sqrt(m!) l^m, so that a coefficient of degree m is at most l^m / (2^(m-1) sqrt(m!)). The prior
+    has a share of that, the same for all components. Three templates tell the curvature of one
+    combination of them only; if that has some, the others are to be expected to have it too.
+    """
+    degree = powers.sum(axis=1)
+    free = degree <= 1
+    straight = np.linalg.lstsq(matrix[:, free], means, rcond=None)[0]
+    # Linear terms stand in another order than the parameters.
+    change = powers[free][1:].T @ np.linalg.norm(straight[1:], axis=1)
+    most = np.prod(change**powers / np.sqrt(factorial(powers)), axis=1) / 2.0 ** (degree - 1)
+    most = np.where(free, 0.0, most)
+    shares = np.array(RESOLVED)
+    widths = np.where(free, 1.0, shares[:, None] * most)
+    score = ridge((matrix * widths[:, None])[:, None], means.T, variances, free).log_evidence
+    together = score.sum(axis=1)
+    weight = np.exp(together - together.max())
+    return np.asarray(most * np.sqrt(weight @ shares**2 / weight.sum()))
 
 
 def _chi2_of_constant(means: Array, inverse: Array) -> float:

@@ -1,7 +1,7 @@
 """From a likelihood to its estimate: the budget of uncertainties, p-values and warnings."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -208,13 +208,11 @@ def _warnings(
     values = likelihood.grid.from_unit(best)
     each: list[EstimateWarning] = []
     for label, channel in zip(labels, likelihood.channels, strict=True):
-        own = warnings.extrapolation_warnings(
-            values[Place(channel, likelihood.grid).axes], channel.grid
-        )
+        place = Place(channel, likelihood.grid)
+        own = warnings.extrapolation_warnings(values[place.axes], channel.grid)
         own += channel.warnings
-        own += _gap_warnings(channel, Place(channel, likelihood.grid).axes, values, results)
+        own += gap_warnings(channel, values[place.axes], [results[p] for p in place.axes])
         if channel.agreement is not None:
-            place = Place(channel, likelihood.grid)
             own += event_warnings(channel.agreement, p_values[label], place.own(best))
         each += [w._replace(text=f"{label}: {w.text}") if several else w for w in own]
     found += each
@@ -244,16 +242,17 @@ def event_warnings(agreement: Agreement, p_value: float, t: Array) -> list[Estim
     ]
 
 
-def _gap_warnings(
-    channel: Channel, axes: Any, values: Array, results: list[ParameterEstimate]
+def gap_warnings(
+    channel: Channel, values: Array, results: Sequence[ParameterEstimate]
 ) -> list[EstimateWarning]:
-    """Whether the templates around the estimate are too far apart."""
+    """Whether the templates of a channel are too far apart around values of its parameters, of
+    which `results` are estimated."""
     found: list[EstimateWarning] = []
     if MODEL not in channel.sources or len(channel.grid) < 2:
         return found
     grid = channel.grid
-    ends = " and ".join(grid.label(k) for k in grid.around(values[axes]))
-    for one in (results[p] for p in axes):
+    ends = " and ".join(grid.label(k) for k in grid.around(values))
+    for one in results:
         if MODEL in one.budget and one.stat > 0:
             sizes = one.budget[MODEL], one.stat, one.budget.get(SIMULATION, 0.0)
             found += warnings.gap_warnings(one.name, sizes, ends)

@@ -26,9 +26,12 @@ LARGE_LOG_Q = 0.5  # units of log likelihood: a correction this large is not exa
 COLLAPSED_LOG_Q = 0.1  # units of log likelihood between templates and halfway between them
 SCORE_CHECK_P_VALUE = 1e-3  # of the means of all templates together
 BIASED = 0.5  # statistical errors by which the simulation may say that an estimate is off
-BIASED_NOISE = 2.5  # how often what it is known to: one in a hundred by chance
+# In units of what it is known to: a network that was trained on the templates follows their noise.
+BIASED_NOISE = 1.0
 LEAST_INFORMATION = 25.0  # in chi2: a slope that is known to a fifth of itself
 LEAST_GAIN = 3.0  # units of log likelihood on held-out events
+# Errors from simulation: templates of few events leave as much open as they know, up to 1.2.
+WIDE_OF_SIMULATION = 2.0
 WIDE_GAP = 0.5  # statistical errors: templates 0.1 apart leave 0.1 to 0.4 open in our examples
 FAR_PULL = 3.0  # standard deviations of its constraint that a nuisance parameter may be pulled
 TIGHT_PULL = 0.05  # of its constraint: an error after the fit that few variations are meant for
@@ -118,7 +121,7 @@ WARNINGS = (
     Rule(
         "wide_gap",
         "what the templates leave open between them, `model` in the budget, is over "
-        f"{WIDE_GAP:g} statistical errors and more than their statistics",
+        f"{WIDE_GAP:g} statistical errors and over twice their statistics",
         "simulate a template between the two that are named; `gl.gaps(model)` has all gaps",
         serious=False,
     ),
@@ -225,7 +228,7 @@ def extrapolation_warnings(values: Array, grid: Grid) -> list[EstimateWarning]:
 
 def is_wide(left_open: float, stat: float, simulation: float) -> bool:
     """Whether a template between two others would help, and more events of each would not."""
-    return left_open > max(WIDE_GAP * stat, simulation)
+    return left_open > max(WIDE_GAP * stat, WIDE_OF_SIMULATION * simulation)
 
 
 def gap_warnings(name: str, sizes: tuple[float, float, float], ends: str) -> list[EstimateWarning]:

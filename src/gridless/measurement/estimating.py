@@ -8,7 +8,7 @@ from gridless.curves.intervals import LEVEL
 from gridless.likelihood import warnings
 from gridless.likelihood.agreement import p_value
 from gridless.likelihood.estimate import STAT, ParameterEstimate, read_only
-from gridless.likelihood.estimating import channel_labels, event_warnings
+from gridless.likelihood.estimating import channel_labels, event_warnings, gap_warnings
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.measurement.estimate import MeasurementEstimate, NuisanceEstimate
 from gridless.templates.arrays import Array
@@ -156,6 +156,7 @@ def _warnings(
         grid = channel.grid
         values = likelihood.joint.best[[likelihood.joint.place(name) for name in grid.parameters]]
         own = [*warnings.extrapolation_warnings(values, grid), *channel.warnings]
+        own += gap_warnings(channel, values, [r for r in results if r.name in grid.parameters])
         if channel.agreement is not None:
             p = p_values.get(label, np.nan)
             own += event_warnings(channel.agreement, p, channel.grid.to_unit(values))

@@ -78,7 +78,7 @@ class Measurement:
         c, z : array (events, size), array (events, observables)
             The network's own summary, and its standardised inputs.
         """
-        learnt = self.features(c, z) @ self.projection.mean(axis=0)
+        learnt = self.features.project(c, z, self.projection.mean(axis=0))
         return np.asarray((np.hstack([c, learnt]) - self.centre) @ self.transform)
 
     @property

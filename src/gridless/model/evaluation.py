@@ -156,17 +156,24 @@ def summary_basis(network: Network) -> PolynomialBasis:
 def event_summaries(network: Network, x: Array) -> Iterator[tuple[slice, Tensor]]:
     """c (members, events, d) of each member of the ensemble, chunk by chunk of the events."""
     network = at_precision(network, len(x))
+    return ((part, c) for part, c, _ in _summarised(network, x))
+
+
+def _summarised(network: Network, x: Array) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """c (members, events, d) and the standardised inputs z of events, chunk by chunk."""
     own = network.polynomial(1)
     basis = summary_basis(network)
     points = chebyshev.box_points((PROJECTED_POINTS[basis.parameters],) * basis.parameters)
     t = torch.as_tensor(points, dtype=network.dtype)
     for part in event_blocks(len(x), network.members * (1 if own else len(t))):
         with torch.no_grad():
-            mixture = network(network.standardise(torch.as_tensor(x[part])).to(network.dtype))
+            z = network.standardise(torch.as_tensor(x[part]))
+            mixture = network(z.to(network.dtype))
             if own is not None:
-                yield part, mixture.coefficients()
+                yield part, mixture.coefficients(), z
             else:
-                yield part, mixture.log_prob_at(t) @ _projection(basis, points).to(network.dtype)
+                values = mixture.log_prob_at(t)
+                yield part, values @ _projection(basis, points).to(network.dtype), z
 
 
 def _projection(basis: PolynomialBasis, points: Array) -> Tensor:
@@ -183,17 +190,9 @@ def mean_summaries(network: Network, x: Array) -> Iterator[tuple[slice, Tensor]]
 
 
 def event_features(network: Network, x: Array) -> Iterator[tuple[slice, Array, Array]]:
-    """c (events, d) and the standardised inputs z (events, observables), chunk by chunk.
+    """c (members, events, d) and the standardised inputs z (events, observables), chunk by chunk.
 
     Sums over simulated and over observed events are of numbers of one precision.
     """
-    for part in event_blocks(len(x), network.members):
-        rows = torch.as_tensor(x[part])
-        with torch.no_grad():
-            z = network.standardise(rows)
-            own = network.polynomial(1)
-            if own is not None:
-                c = network(z.to(network.dtype)).coefficients().double().mean(0).numpy()
-            else:
-                c = next(mean_summaries(network, x[part]))[1].double().numpy()
-        yield part, c, z.double().numpy()
+    for part, c, z in _summarised(network, x):
+        yield part, c.double().numpy(), z.double().numpy()

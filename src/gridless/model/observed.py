@@ -92,7 +92,7 @@ def observed_sums(
 ) -> Sums:
     """Sums over observed events of their summaries: all that a measurement needs of them."""
     parts = [
-        sums_of(measurement.summaries(c, z), None if weights is None else weights[part])
+        sums_of(measurement.summaries(c.mean(0), z), None if weights is None else weights[part])
         for part, c, z in event_features(network, table)
     ]
     return reduce(add, parts)

@@ -280,7 +280,9 @@ def draw_likelihood(
             axes.plot(theta, rise, color=BLUE, lw=1.2, ls="--", label="statistical")
             axes.plot(stretched, rise, color=BLUE, label="total")
         else:
-            axes.plot(theta, rise, color=BLUE, label="statistical")
+            # With nuisance parameters the curve has every source in it already.
+            every = len(estimate.budget) > 1
+            axes.plot(theta, rise, color=BLUE, label="total" if every else "statistical")
         axes.axvline(best, color=BLUE, lw=1, ls=":", label="estimate")
         if true is not None:
             axes.axvline(true, color=RED, lw=1.5, label="true value")

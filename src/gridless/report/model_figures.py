@@ -142,8 +142,10 @@ def draw_check(
                 axes.errorbar(at[these], y, bars, fmt="o", ms=4, color=color, label=text)
         shown = {**grid.labels, **(labels or {})}
         name = symbol(grid.parameters[k], shown)
-        shown_as = "" if events is None else f" / error of {events:,.0f} events"
-        axes.set(xlabel=name, ylabel=f"shift of {name}{shown_as}", xlim=(low, high))
+        shift_of = (
+            f"shift of {name}" if events is None else f"shift / error of {events:,.0f} events"
+        )
+        axes.set(xlabel=name, ylabel=shift_of, xlim=(low, high))
         axes.legend()
     return figure
 

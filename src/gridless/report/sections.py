@@ -11,6 +11,7 @@ from markupsafe import Markup
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.warnings import EstimateWarning
+from gridless.measurement.estimate import MeasurementEstimate
 from gridless.model.model import Model
 from gridless.model.storage.file import current_versions
 from gridless.report.comparison import Comparison, compare
@@ -129,10 +130,10 @@ def measurement(subject: Subject) -> Section | None:
     names = estimate.parameters
     if len(names) == 1:
         figure = draw_likelihood(likelihood, experiment=subject.experiment)
-        lead = (
-            "The solid curve has every uncertainty, the dashed one is statistical. The bands are "
-            "the 68 and 95 percent intervals."
-        )
+        two = "The solid curve has every uncertainty, the dashed one is statistical."
+        one_curve = "The curve has every uncertainty: nuisance parameters are at their best."
+        lead = one_curve if isinstance(estimate, MeasurementEstimate) else two
+        lead += " The bands are the 68 and 95 percent intervals."
         shows = f"The likelihood as a function of {names[0]}, with its intervals"
     else:
         figure = draw_contours(likelihood, names[0], names[1], experiment=subject.experiment)
@@ -149,9 +150,12 @@ def measurement(subject: Subject) -> Section | None:
         numbers.append([name, one.value, one.error, *ends])
     what = ["value", "68% interval", "statistical alone", f"{level} interval"]
     exact = ["parameter", "value", "error", "low", "high", "stat_low", "stat_high"]
+    rows = [[first, *cells] for first, *cells in zip(what, *columns, strict=True)]
+    if isinstance(estimate, MeasurementEstimate):
+        del rows[2]  # the interval is one of all sources together
     table = Table(
         ["quantity", *(title_html(name, estimate[name].label) for name in names)],
-        [[first, *cells] for first, *cells in zip(what, *columns, strict=True)],
+        rows,
         "Estimate with intervals",
         numbers,
         [*exact, f"low_{level}", f"high_{level}"],

@@ -1,6 +1,6 @@
 """Varied samples beside the nominal ones: where they were made, and which events they share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,35 @@ def background_samples(background: Background, observables: int) -> ProcessSampl
     return ProcessSamples(np.zeros((1, 0)), events, made)
 
 
+def only_nominal(sample: ProcessSamples, rows: NDArray[np.int64]) -> ProcessSamples:
+    """The process with some of its nominal events, and the variations without those of the others.
+
+    Parameters
+    ----------
+    sample : ProcessSamples
+        Of nominal events with the keys 0, 1, 2, ...
+    rows : array (kept,) of int
+        Those that stay, which then have the keys 0, 1, 2, ...
+    """
+    nominal = sample.nominal
+    count = len(nominal.key)
+    if len(rows) == count:
+        return sample
+    new_key = np.full(count, -1)
+    new_key[rows] = np.arange(len(rows))
+    x = nominal.x[rows]
+    kept = Events(x, nominal.weights[rows], nominal.point[rows], np.arange(len(rows)))
+
+    def part(side: Events) -> Events:
+        key = np.where(side.key < count, new_key[side.key.clip(max=count - 1)], side.key)
+        own = np.flatnonzero(key >= 0)
+        own_x = x if side.x is nominal.x else side.x[own]
+        return Events(own_x, side.weights[own], side.point[own], key[own])
+
+    varied = tuple(replace(v, sides=tuple(part(side) for side in v.sides)) for v in sample.varied)
+    return ProcessSamples(sample.t, kept, varied)
+
+
 def _varied(one: Systematic, nominal: Events, theta: Array | None, grid: Grid | None) -> Varied:
     where = f"systematic {one.name!r}"
     values = [
@@ -112,6 +141,11 @@ def _varied(one: Systematic, nominal: Events, theta: Array | None, grid: Grid | 
         for side, s in zip(one.sides, SIDES, strict=False)
     ]
     t, template, points = _points(values, grid, where)
+    if len(one.sides) == 1 and (template < 0).any():
+        raise InputError(
+            f"{where}: only up, at values of theta without a template; give down too, or simulate "
+            "it at the templates"
+        )
     sides: list[Events] = []
     same = True
     for side, name, value in zip(one.sides, SIDES, values, strict=False):

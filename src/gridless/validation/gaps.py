@@ -56,7 +56,7 @@ class Gap:
     @property
     def wide(self) -> bool:
         """Whether a template between them would help: it is over half a statistical error, and
-        more than the statistics of the templates."""
+        over twice the statistics of the templates."""
         return is_wide(self.left_open, self.stat, self.simulation)
 
 

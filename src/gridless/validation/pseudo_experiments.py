@@ -106,7 +106,8 @@ def _measured(
     model: Model, measurement: Measurement, draws: Draws, numbers: range
 ) -> Iterator[MeasurementLikelihood]:
     """Likelihoods of pseudo-experiments of a model with systematics or backgrounds."""
-    rows = [measurement.summaries(c, z) for _, c, z in event_features(model.network, draws.x)]
+    features = event_features(model.network, draws.x)
+    rows = [measurement.summaries(c.mean(0), z) for _, c, z in features]
     y = torch.as_tensor(np.concatenate(rows))
     w = torch.ones(len(y), 1) if draws.weights is None else torch.as_tensor(draws.weights)[:, None]
     vectors = torch.cat([w * y, w, w**2], dim=1).double()

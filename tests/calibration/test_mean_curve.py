@@ -1,0 +1,62 @@
+"""Curves of long summaries through few templates: what they leave open between them."""
+
+import numpy as np
+import pytest
+
+from gridless.calibration.mean_curve import fit_mean_curve
+from gridless.calibration.moments import Moments
+from gridless.curves.polynomials import terms
+
+
+def gaussian(resolution, templates, events=10_000):
+    """Means of z, (z^2 - 1) / sqrt(2) and sqrt(2) sin z, z = (x - 1/2) / resolution, of events x
+    that are normal around theta; and their moments at some templates."""
+
+    def mean(theta):
+        z = (theta - 0.5) / resolution
+        return np.stack([z, z**2 / np.sqrt(2), np.sqrt(2) * np.exp(-0.5) * np.sin(z)], axis=1)
+
+    t = (np.arange(templates) + 0.5) / templates
+    unit = np.tile(np.eye(3), (templates, 1, 1))
+    return mean, Moments(t[:, None], mean(t), unit, unit / events)
+
+
+def left_open(curve, t):
+    """The standard deviation (points, d) of what the templates leave open."""
+    changes = np.tensordot(terms(t[:, None], curve.powers), curve.open, 1)
+    return np.sqrt((changes**2).sum(axis=-1))
+
+
+@pytest.mark.parametrize(("resolution", "templates"), [(0.2, 3), (0.15, 4), (0.12, 5)])
+def test_curvature_that_no_template_shows_is_counted_on_where_an_event_resolves_it(
+    resolution, templates
+):
+    mean, moments = gaussian(resolution, templates)
+    curve = fit_mean_curve(moments, certain=True)
+    t = np.linspace(moments.t.min(), moments.t.max(), 41)
+    off = np.abs(curve(t[:, None]) - mean(t))
+    assert off[:, 2].max() > 0.05  # the sine, which is odd around the middle
+    assert (off < 2.5 * left_open(curve, t) + 0.03).all()
+
+
+def test_little_is_left_open_where_one_event_resolves_nothing():
+    mean, moments = gaussian(3.0, 3, events=100_000)
+    curve = fit_mean_curve(moments, certain=True)
+    t = np.linspace(0, 1, 21)
+    noise = np.sqrt(1 / 100_000)
+    assert np.abs(curve(t[:, None]) - mean(t)).max() < 3 * noise
+    assert left_open(curve, t).max() < 3 * noise
+
+
+def test_the_resolution_of_each_of_two_parameters_counts():
+    # Only the second parameter is resolved: no curvature is expected along the first.
+    values = np.array([[a, b] for a in (0.2, 0.5, 0.8) for b in (0.2, 0.5, 0.8)])
+    z = (values[:, 1] - 0.5) / 0.2
+    means = np.stack([0.1 * values[:, 0], z, 0.8 * np.sin(z) + 0.2 * z**2], axis=1)
+    unit = np.tile(np.eye(3), (9, 1, 1))
+    curve = fit_mean_curve(Moments(values, means, unit, unit / 10_000), certain=True)
+    along = [
+        np.sqrt((np.tensordot((curve.powers[:, k] == 2) * 1.0, curve.open, 1) ** 2).sum())
+        for k in (0, 1)
+    ]
+    assert along[0] < 0.5 * along[1]
