@@ -35,8 +35,9 @@ TRIAL_EPOCHS = 6  # at the least
 TRIAL_NEWTON = NewtonRound(None, 10_000, 12)
 MIN_GAIN = 2.0  # units of log likelihood by which held-out events must gain: less is noise
 MIN_GAIN_SHARE = 0.01  # of what they have gained already: less is half a percent of the error
-# Units of log likelihood in all events for each parameter of a network, below which its fit to
-# their noise shows: then the means of the templates are taken over events that it has not seen.
+# Units of log likelihood in all events for each parameter of a network, at the least, below which
+# its fit to their noise shows: then the means of the templates are taken over events that it has
+# not seen.
 UNITS_PER_PARAMETER = 8.0
 FOLDS = 4  # members of an ensemble, each of which does not see its own part of the events
 
@@ -105,9 +106,14 @@ def _sizes_to_try(options: FitOptions, parameters: int) -> list[Size]:
 
 
 def fits_noise(units: float, parameters: int) -> bool:
-    """Whether a network of so many parameters visibly fits the noise of its training events, which
-    hold `units` of log likelihood in all."""
-    return units < UNITS_PER_PARAMETER * parameters
+    """Whether a network of so many parameters P visibly fits the noise of its training events,
+    which hold U = `units` of log likelihood in all.
+
+    Fitted noise makes the means of the templates change with theta by a share P / 2 U too much. At
+    the ends of the range that moves estimates by about P / 2 sqrt(U) of the error that the
+    statistics of the templates cause: by half of it where U = P^2.
+    """
+    return units < parameters * max(parameters, UNITS_PER_PARAMETER)
 
 
 def _some_events(templates: Templates, weights: Array, seed: int) -> tuple[Templates, Array]:
