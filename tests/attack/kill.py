@@ -11,12 +11,16 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 import numpy as np
+import torch
 from tests.files import samples
 
 import gridless as gl
+from gridless.cli.main import main
 
 TEMPLATES = (0.1, 0.3, 0.5, 0.7, 0.9)
 PER_TEMPLATE = 4_000
@@ -83,31 +87,53 @@ COMMANDS = (
 )
 
 
-def _start(folder: Path, arguments: list[str]) -> "subprocess.Popen[str]":
-    # A session of its own, so that workers can be ended with it.
-    return subprocess.Popen(
-        [sys.executable, "-m", "gridless", *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        start_new_session=True,
-    )
+@dataclass(frozen=True)
+class Started:
+    """A command in a process of its own, and where its output goes."""
+
+    process: ForkProcess
+    out: Path
+    err: Path
+
+    def end(self) -> "subprocess.CompletedProcess[str]":
+        """What it left when it has ended."""
+        self.process.join(LIMIT)
+        if self.process.is_alive():
+            self.kill()
+            raise RuntimeError(f"{self.process.name} does not end")
+        code = self.process.exitcode or 0
+        return subprocess.CompletedProcess(
+            [self.process.name], code, self.out.read_text(), self.err.read_text()
+        )
+
+    def kill(self) -> None:
+        """kill -9 of the command and of its own workers."""
+        self.process.kill()
+        self.process.join()
+        assert self.process.pid
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+
+def _start(folder: Path, arguments: list[str]) -> Started:
+    """Fork a command: a fork has imported everything, which would be most of its time."""
+    out, err = (folder.parent / f"{folder.name}.{name}" for name in ("out", "err"))
+
+    def work() -> None:
+        os.setsid()  # so that workers can be ended with it
+        os.chdir(folder)
+        for number, path in ((1, out), (2, err)):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        sys.argv[:] = ["gridless", *arguments]
+        main()
+
+    process = get_context("fork").Process(target=work, name=arguments[0])
+    process.start()
+    return Started(process, out, err)
 
 
 def _run(folder: Path, arguments: list[str]) -> "subprocess.CompletedProcess[str]":
-    process = _start(folder, arguments)
-    out, err = process.communicate(timeout=LIMIT)
-    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
-
-
-def _end(process: "subprocess.Popen[str]") -> None:
-    """kill -9 of the command and of its own workers."""
-    process.kill()
-    process.communicate()
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    return _start(folder, arguments).end()
 
 
 def make_files(folder: Path) -> None:
@@ -119,6 +145,7 @@ def make_files(folder: Path) -> None:
 
 def kill_commands(rounds: int, seed: int, told: bool = True) -> bool:
     """Kill each command so many times as a round says; whether all came right."""
+    torch.set_num_threads(1)  # forks have no other threads
     random = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory(prefix="gridless-kill-") as name:
         base = Path(name)
@@ -163,11 +190,10 @@ def _killed(folder: Path, command: Command, seconds: float, right: object) -> tu
     whether the command had ended before the kill."""
     if command.name == "fit":
         (folder / "top.safetensors").unlink(missing_ok=True)
-    process = _start(folder, command.arguments)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(seconds)
-    ended = process.poll() is not None
-    _end(process)
+    started = _start(folder, command.arguments)
+    started.process.join(seconds)
+    ended = not started.process.is_alive()
+    started.kill()
     again = _run(folder, command.arguments)
     left = [path.name for path in folder.iterdir() if path.name.startswith(".")]
     if again.returncode or command.result(folder, again.stdout) != right:

@@ -1,5 +1,7 @@
 """Files by pattern, with the values of the parameters in their names."""
 
+from pathlib import Path
+
 import pytest
 
 from gridless.errors import InputError
@@ -58,4 +60,13 @@ def test_a_link_that_leads_nowhere_is_named_and_not_left_out(tmp_path):
     (tmp_path / "t_1.npz").write_text("x")
     (tmp_path / "t_2.npz").symlink_to("unmounted/t_2.npz")
     with pytest.raises(InputError, match=r"t_2\.npz: a link to unmounted/t_2\.npz, which is not"):
+        find(tmp_path / "t_{theta}.npz")
+
+
+def test_a_folder_that_may_not_be_read_is_told(tmp_path, monkeypatch):
+    def closed(_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", closed)
+    with pytest.raises(InputError, match=r"may not be read \(Permission denied\); ask its owner"):
         find(tmp_path / "t_{theta}.npz")

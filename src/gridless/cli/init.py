@@ -1,6 +1,6 @@
 """`gridless init`: an analysis.yaml to begin from."""
 
-from os.path import abspath
+from os.path import abspath, exists
 from pathlib import Path
 
 import click
@@ -25,7 +25,7 @@ def init(output: Path, templates: str | None, force: bool, machine: bool) -> Non
 
     Example: gridless init --templates 'mtop_{mtop}.root:events'
     """
-    if output.exists() and not force:
+    if exists(output) and not force:
         raise InputError(f"{output}: already exists; give another name, or --force")
     text = starting_analysis(_from(output.parent, templates)) if templates else TEMPLATE
     write_whole(output, text.encode())

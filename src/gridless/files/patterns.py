@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.files.table import check_readable, split_source
+from gridless.files.table import check_readable, reason, split_source
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
@@ -76,9 +76,12 @@ def _what_is_there(start: str) -> str:
     """The folder before the first wildcard, and some of its files."""
     before = re.split(r"[*?]", start)[0]
     folder = Path(before if before.endswith("/") else Path(before).parent)
-    if not folder.is_dir():
+    try:
+        entries = sorted(entry.name for entry in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
         return f"there is no folder {folder}"
-    entries = sorted(entry.name for entry in folder.iterdir())
+    except OSError as error:
+        return f"the folder {folder} may not be read ({reason(error)}); ask its owner"
     return f"in the folder {folder} there is {listed(entries, 5)}"
 
 

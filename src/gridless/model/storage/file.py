@@ -23,6 +23,7 @@ from gridless.density.network import (
     outputs_needed,
 )
 from gridless.errors import InputError
+from gridless.files.table import check_readable
 from gridless.files.write import write_whole
 from gridless.likelihood.agreement import Cells
 from gridless.measurement.archive import arrays_of, header_of, measurement_of
@@ -217,8 +218,7 @@ def unpickled(content: bytes) -> Model:
 
 
 def _bytes(path: Path) -> bytes:
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; give a model written by save()")
+    check_readable(path, "give a model written by save()")
     try:
         return path.read_bytes()
     except OSError as error:

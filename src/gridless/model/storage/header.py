@@ -1,5 +1,6 @@
 """The header of a model file: everything but its arrays, and how it is checked."""
 
+import os
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -79,7 +80,7 @@ def split_channel(path: str | Path) -> tuple[Path, str | None]:
     """The file and the channel of `top.safetensors:soft`; a file by that whole name comes first."""
     whole = Path(path)
     file, colon, channel = str(path).rpartition(":")
-    if not colon or not channel or whole.is_file() or not Path(file).is_file():
+    if not colon or not channel or os.path.isfile(whole) or not os.path.isfile(file):
         return whole, None
     return Path(file), channel
 
