@@ -129,6 +129,12 @@ def test_arrays_make_the_same_calibration_again():
         again.check(11, 1)
 
 
+def test_numbers_in_a_file_whose_products_overflow_are_refused():
+    arrays = calibrate(exact_moments()).arrays()
+    with pytest.raises(ValueError, match=r"calibration.a has a number over"):
+        from_arrays(arrays | {"a": arrays["a"] * 1e200}).check(len(T), 1)
+
+
 def test_the_noise_of_the_templates_is_that_of_resimulations():
     def draw_estimate(seed):
         moments = moments_of(lambda x: x[:, None], gaussian, 2_000, seed)

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from iminuit import Minuit
 from iminuit.cost import CostSum
 from scipy.stats import chi2
+from tests.helpers import parabola
 
 import gridless as gl
 from gridless.curves import chebyshev
+from gridless.errors import InputError
 from gridless.examples import OneObservable
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
@@ -188,3 +190,9 @@ def test_the_model_warnings_of_the_second_model_are_kept(channels):
     # Without its calibration the second has no uncertainty from simulation either.
     assert set(told) == {"no_information", "no_simulation_error"}
     assert told["no_information"].startswith("channel 2: ")
+
+
+@pytest.mark.parametrize(("value", "error"), [(1e300, 0.1), (0.5, 1e-300), (np.nan, 1), (0.5, -1)])
+def test_a_constraint_whose_square_overflows_is_refused(value, error):
+    with pytest.raises(InputError, match="give a finite value"):
+        parabola(0.5, 0.1).constrain("theta", value, error)

@@ -21,6 +21,8 @@ from gridless.templates.histograms import Binned
 # share their simulation, share these random numbers.
 SHARED = 1
 
+LARGEST = 1e100  # of a number: its square, times a number of events, is finite
+
 
 class Distance(Protocol):
     """How unlikely the mean of the events is at theta, which tells minima of a likelihood apart."""
@@ -248,9 +250,9 @@ def merge_channels(channels: Iterable[Channel]) -> tuple[Channel, ...]:
 
 
 def make_constraint(parameter: str, value: float, error: float) -> Constraint:
-    """A constraint with a finite value and a positive error."""
+    """A constraint with a finite value and a positive error, whose squares are finite too."""
     value, error = as_number(value, "constrain"), as_number(error, "constrain")
-    if not (0 < error < float("inf") and np.isfinite(value)):
+    if not (1 / LARGEST < error < LARGEST and abs(value) < LARGEST * min(error, 1.0)):
         raise InputError(
             f"constrain: {value:g} with an error of {error:g} for {parameter}; give a finite "
             "value and a positive error"
