@@ -233,16 +233,15 @@ def calibrate(moments: Moments) -> Calibration:
     parameters = white.t.shape[1]
     # Of members of an ensemble the covariance of unseen means counts: where they disagree, their
     # mean is not to be trusted.
-    a_powers, a, b_powers, b = _potentials(
-        mean, _Smoothed(white, white.noise_per_event, STEADY_EVENTS), parameters
-    )
+    steady = _Smoothed(white, white.noise_per_event, STEADY_EVENTS)
+    local = _Smoothed(white, white.covariance, LOCAL_EVENTS)
+    a_powers, a, b_powers, b = _potentials(mean, steady, local, parameters)
     roots = np.linalg.cholesky(white.mean_covariance * noise_scale(mean))
     noise = np.einsum("mikj,kjl->mikl", mean.response, roots)
     sizes = (SPREAD_SIZE[parameters],) * parameters
     t = chebyshev.box_points(sizes)
     da = slopes(t, a_powers) @ a
-    covariance = _Smoothed(white, white.covariance, LOCAL_EVENTS)(t)
-    spread = _spread_tensor(np.einsum("npi,nij,nqj->npq", da, covariance, da), sizes)
+    spread = _spread_tensor(np.einsum("npi,nij,nqj->npq", da, local(t), da), sizes)
     made = Calibration(white.t, centre, transform, a_powers, a, b_powers, b, mean, noise, spread)
     # As from a file: the order of numbers in memory decides the last digits of products.
     return from_arrays({name: np.ascontiguousarray(v) for name, v in made.arrays().items()})
@@ -295,9 +294,14 @@ def _positive(matrices: Array) -> Array:
 
 
 def _potentials(
-    mean: MeanCurve, covariance: _Smoothed, parameters: int
+    mean: MeanCurve, covariance: _Smoothed, of_events: _Smoothed, parameters: int
 ) -> tuple[Powers, Array, Powers, Array]:
-    """a and b by least squares at Chebyshev points: da = Sigma^-1 dmu, and db = da . mu held."""
+    """a and b by least squares at Chebyshev points: da = M Sigma^-1 dmu, and db = da . mu held.
+
+    With H = dmu' Sigma^-1 dmu and J the variance of the score Sigma^-1 dmu, M = H J^-1 makes the
+    variance of the score equal to its slope. It is 1 where Sigma is the covariance of events, and
+    not where the noise of an ensemble's means counts instead.
+    """
     degree = A_DEGREE[parameters]
     mean_degree = int(mean.powers.sum(axis=1).max())
     a_powers = powers_up_to(degree, parameters)[1:]
@@ -306,6 +310,9 @@ def _potentials(
     t = chebyshev.box_points((nodes,) * parameters)
     sigma, mu, dmu = covariance(t), mean(t), mean.slopes(t)
     wanted = np.linalg.solve(sigma[:, None], dmu[..., None])[..., 0]
+    slope = np.einsum("npi,nqi->npq", wanted, dmu)
+    variance = np.einsum("npi,nij,nqj->npq", wanted, of_events(t), wanted)
+    wanted = slope @ np.linalg.pinv(variance, hermitian=True) @ wanted
     information = np.einsum("npi,npi->n", wanted, dmu)
     information = information.clip(min=MIN_INFORMATION * information.max())
     scale = 1 / np.sqrt(information)

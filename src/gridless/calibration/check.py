@@ -14,6 +14,7 @@ from gridless.results import printing
 from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 
+SAME = 1e-9  # of 1 - correlation^2: two templates of which each alone foretells the other
 SUSPECT_P_VALUE = 2e-3  # of a template, times their number: of good fits two in 1,000 are told
 FAILED_P_VALUE = 1e-3  # of all templates together
 LEAST_OTHERS = 2  # templates more than the free terms of the curve: fewer cannot foretell one
@@ -237,8 +238,11 @@ def _left_out(
     if not masked:
         return single, np.ones(count)
     # S = {k, j}, with k along the second axis and j along the third.
-    own, other = np.eye(count, dtype=bool), a[:, None]
-    determinant = np.where(own, 1.0, a[..., None] * other - p**2)
+    other = a[:, None]
+    both = a[..., None] * other
+    # Without another, or where two say the same, there is none that could hide it.
+    own = np.eye(count, dtype=bool) | (both - p**2 <= SAME * both).any(axis=0)
+    determinant = np.where(own, 1.0, both - p**2)
     py_k, py_j = py[..., None], py[:, None]
     off = other * py_k - p * py_j
     chi2 = (off * py_k + (a[..., None] * py_j - p * py_k) * py_j) / determinant

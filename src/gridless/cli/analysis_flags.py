@@ -94,9 +94,12 @@ def analysis_from_flags(
     if not bounds:
         raise InputError("--bounds: missing; give each parameter its own, --bounds mtop 165 180")
     if not observables:
-        there = listed(number_columns(find(templates)[0][1])) if "{" in templates else ""
-        there = f"; the files have {there}" if there else ""
-        raise InputError(f"-x: missing; give columns or expressions, -x m_jjb,m_jj{there}")
+        missing = "-x: missing; give columns or expressions, -x m_jjb,m_jj"
+        try:
+            there = listed(number_columns(find(templates)[0][1])) if "{" in templates else ""
+        except InputError as error:
+            raise InputError(missing) from error
+        raise InputError(f"{missing}; the files have {there}" if there else missing)
     _check_bounds(bounds)
     try:
         return Analysis(

@@ -50,7 +50,8 @@ def lowest(
     ]
     if distance and len(found) > 1:
         far = distance(np.array(found))
-        found = [one for one, d in zip(found, far, strict=True) if d < far.min() + FAR_MINIMUM]
+        if np.isfinite(far).all():
+            found = [one for one, d in zip(found, far, strict=True) if d <= far.min() + FAR_MINIMUM]
     return min(found, key=curve.value)
 
 
