@@ -36,8 +36,7 @@ def interval(
     """
     naive = np.diag(minimum.covariance(curve, best))
     stretch = 1.0
-    # A variance that is no number, or negative by interpolation, says nothing of the width.
-    if np.isfinite(naive).all() and covariance[p, p] > 0:
+    if np.isfinite(naive).all():
         stretch = covariance[p, p] / naive[p]
     rise = 0.5 * chi2_quantile(level, 1) * stretch
     width = np.sqrt(2 * rise * naive[p]) if np.isfinite(naive[p]) else _LARGEST_STEP

@@ -107,13 +107,19 @@ def _slope_covariances(likelihood: "Likelihood", best: Array) -> Covariances:
     for channel in likelihood.channels:
         place = Place(channel, grid)
         t, axes = place.own(best), tuple(range(len(channel.parameters)))
-        if channel.scores is None:
-            matrix = Curve(len(axes), ((axes, channel.total),)).hessian(t)
-        else:
-            rows = [[Curve(len(axes), ((axes, c),)).value(t) for c in r] for r in channel.scores]
-            matrix = np.array(rows)
-        found[STAT] = found[STAT] + place.matrix(matrix)
+        found[STAT] = found[STAT] + place.matrix(_score_covariance(channel, t, axes))
     return found
+
+
+def _score_covariance(channel: Channel, t: Array, axes: tuple[int, ...]) -> Array:
+    """The covariance of the slope of one channel: that of its scores, or its second derivatives."""
+    if channel.scores is not None:
+        rows = [[Curve(len(axes), ((axes, c),)).value(t) for c in r] for r in channel.scores]
+        matrix = np.array(rows)
+        # Where a score hardly varies, what is interpolated may be negative: it is no variance.
+        if np.linalg.eigvalsh(matrix).min() > 0:
+            return matrix
+    return Curve(len(axes), ((axes, channel.total),)).hessian(t)
 
 
 def _shares(likelihood: "Likelihood", best: Array) -> Covariances:

@@ -310,10 +310,10 @@ class Likelihood(Displayed, Derived):
         >>> print(f"{low:.4f} {high:.4f}")
         0.3804 0.4196
         """
-        p = self.axis(parameter)
+        p, level = self.axis(parameter), check_level(level)
         if method != WILKS:
-            return constructed(self, check_level(level), p, method, belt, stat)
-        ends, cut = self.unit_interval(p, check_level(level))
+            return constructed(self, level, p, method, belt, stat)
+        ends, cut = self.unit_interval(p, level)
         if not stat:
             other = sum(c[p, p] for c in beyond_covariances(self, self.unit_best).values())
             ends = widened(ends, cut, self.unit_best[p], other, level)
