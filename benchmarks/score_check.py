@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 import gridless as gl
-from benchmarks.zoo import PROBLEMS, Problem, exact_estimate
+from benchmarks.zoo import PROBLEMS, Problem, exact_estimates
 
 NAMES = ("one", "two", "unequal", "share", "small", "width", "heavy", "cut")
 OPTIONS = tuple(itertools.product(("posterior", "template"), ("flat", "divide")))
@@ -37,7 +37,7 @@ def cases(problem: Problem, seed: int, objective: str, prior: str) -> list[Case]
     found = []
     for i, truth in enumerate(problem.truths):
         x = problem.example.sample(truth, POOL * problem.observed, 1000 * seed + i)
-        exact, error = exact_estimate(problem.example, x, truth)
+        exact, error = exact_estimates(problem, x, truth)[0]
         bias = (model.likelihood(x).maximum().value - exact) / (error * POOL**0.5)
         estimate = model.likelihood(x[: problem.observed]).maximum()
         told = any(warning.name == "score_check" for warning in estimate.warnings)

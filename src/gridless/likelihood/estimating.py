@@ -1,5 +1,6 @@
 """From a likelihood to its estimate: the budget of uncertainties, p-values and warnings."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def make_estimate(likelihood: "Likelihood", best: Array, level: float) -> Estima
                 bounds=(bottom, top),
                 at_bound=bool(pinned[p]),
                 stat_cut=(bool(cut[0]), bool(cut[1])),
-                beyond=float(np.sqrt(sum(budget[source] ** 2 for source in others))),
+                beyond=math.hypot(*(budget[source] for source in others)),
                 label=grid.labels.get(name, ""),
             )
         )
