@@ -132,7 +132,9 @@ def test_closure_and_coverage_know_the_nuisance_parameters(model):
 def test_other_kinds_of_variations(kind, estimate):
     model = EXAMPLE.fit(2_500, seed=2, kind=kind, hidden=8, epochs=5)
     found = model.likelihood(X).maximum()
-    assert abs(found.value - EXACT.value) < 2 * found.error
+    # Independent samples cost precision: there the fit's own error, which says so, must hold.
+    error = found.error if kind == "independent" else EXACT.error
+    assert abs(found.value - EXACT.value) < 2 * error
     assert 0.8 < found.error / EXACT.error < 2
     if kind == "independent":
         assert found.error > estimate.error
