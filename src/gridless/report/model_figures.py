@@ -91,7 +91,7 @@ def draw_check(
 ) -> Figure:
     """The score check: how far the mean score of each template would move an estimate at its value.
 
-    A template that is not where the others foretell it is red.
+    A template that is not where the others predict it is red.
 
     Parameters
     ----------

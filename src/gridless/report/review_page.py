@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from markupsafe import Markup
 
 from gridless import strict_json
 from gridless.files.write import write_whole
@@ -15,7 +16,7 @@ from gridless.report.card import BAD, CAREFUL, GOOD, Card, Check
 from gridless.report.data_figures import draw_budget, draw_data
 from gridless.report.page import Section, render_report
 from gridless.report.style import BLACK, BLUE, GREY, RED, SKY, new_figure, style, symbol
-from gridless.report.typeset import data_address
+from gridless.report.typeset import data_address, ranges_html, symbols_html
 from gridless.validation.review.answer import OPEN, Answer
 from gridless.validation.review.run import Review
 
@@ -95,8 +96,8 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
     if command:
         sections["made"] = Section("How this page was made", text=command)
     page = render_report(
-        f"Review of {', '.join(model.grid.parameters)}",
-        f"A model of {len(model.grid)} templates of {model.grid.describe()}, {events}.",
+        Markup("Review of ") + symbols_html(model.grid),
+        Markup(f"A model of {len(model.grid)} templates of {ranges_html(model.grid)}, {events}."),
         sections,
         card=card,
     )

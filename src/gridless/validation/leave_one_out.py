@@ -96,7 +96,7 @@ def _without(moments: Moments, grid: Grid, k: int) -> Estimate:
 
 
 def mean_without(moments: Moments, k: int) -> tuple[Array, Array]:
-    """The mean of the summary at template k as the others foretell it, and its covariance."""
+    """The mean of the summary at template k as the others predict it, and its covariance."""
     rest = np.arange(len(moments.t)) != k
     found = calibrate(moments.of(rest))
     t = moments.t[k][None]

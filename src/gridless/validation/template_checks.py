@@ -15,7 +15,7 @@ from gridless.validation.leave_one_out import inner_templates, mean_without
 
 BINS = 20  # of an observable
 PROBABILITY_BINS = 10
-LEAST_OTHERS = 3  # templates between which the mean of one can be foretold
+LEAST_OTHERS = 3  # templates between which the mean of one can be predicted
 LEAST_EFFECTIVE = 200  # effective events of the others: fewer say nothing of a template
 
 
