@@ -141,7 +141,7 @@ class Model(Simulating):
             f"{network.components} {network.basis.name} component(s) each\n"
             f"  objective {self.options.objective}, prior {self.options.prior}, "
             f"max |log q| = {self.implied_prior.max_log:.3g}"
-            + (f"\n  sizes tried: {self._sizes}" if self.record.sizes else "")
+            + (f"\n  sizes tried, with their gain: {self._sizes}" if self.record.sizes else "")
             + (f"\n  {self.check}" if self.check is not None else "")
         )
 
@@ -163,7 +163,7 @@ class Model(Simulating):
             "objective, prior": f"{self.options.to_dict()['objective']}, {self.options.prior}",
             "gain on held-out events": gain,
             "max |log q|": f"{self.implied_prior.max_log:.3g}",
-            "sizes tried": self._sizes,
+            "sizes tried, with their gain": self._sizes,
             "score check": "" if self.check is None else str(self.check).partition(": ")[2],
         }
         cells = [[escape(name), escape(text)] for name, text in rows.items() if text]
