@@ -59,7 +59,7 @@ class Corrected(NamedTuple):
     shares : array (bins,)
         The share of each bin, with a sum of 1.
     changes : array (bins, changes)
-        Relative changes of the shares, each as likely as not, and independent of each other.
+        Independent relative changes of the shares, each of one standard deviation.
     """
 
     where: NDArray[np.int64]

@@ -117,7 +117,6 @@ def _refitted(templates: Templates, options: FitOptions, k: int) -> Estimate:
         parameters=templates.grid.parameters,
         query=templates.query,
     )
-    given = {name: getattr(options, name) for name in FitOptions.model_fields}
-    model = fit(less, **given)
+    model = fit(less, **dict(options))
     kept = None if weights is None else weights[own]
     return model.likelihood_of(templates.x[own], kept).maximum()
