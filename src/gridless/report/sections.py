@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -301,11 +302,20 @@ def training(subject: Subject) -> Section:
 
 
 def _options(model: Model) -> list[list[str]]:
-    """Every option of the fit; where the default is None, what it came to."""
-    record, query = model.record, model.query
-    chosen = {"epochs": record.epochs, "batch": record.batch, "validation": record.validation}
+    """Every option of the fit; of those that were not given, what the fit chose."""
+    record, query, network = model.record, model.query, model.network
+    shape = ", ".join(f"{name} {value:g}" for name, value in network.basis.options().items())
+    own: dict[str, Any] = {
+        "basis": f"{network.basis.name} ({shape})" if shape else network.basis.name,
+        "hidden": network.conditioner.describe(),
+        "ensemble": network.members,
+        "ridge": next((one.ridge for one in record.sizes if one.chosen and one.hidden), None),
+    }
+    given = model.options.to_dict()
+    chosen = {name: value for name, value in own.items() if given[name] is None}
+    chosen |= {"epochs": record.epochs, "batch": record.batch, "validation": record.validation}
     reading = {"selection": query.selection, "weight": query.weight, "where": record.where}
-    options = model.options.to_dict() | chosen | reading
+    options = given | chosen | reading
     return [[name, str(value)] for name, value in options.items() if value is not None]
 
 
