@@ -15,7 +15,7 @@ from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 
 SAME = 1e-9  # of 1 - correlation^2: two templates of which each alone predicts the other
-SUSPECT_P_VALUE = 2e-3  # of a template, times their number: of good fits two in 1,000 are told
+SUSPECT_P_VALUE = 2e-3  # of a template, times their number: two in 1,000 good fits have a suspect
 FAILED_P_VALUE = 1e-3  # of all templates together
 LEAST_OTHERS = 2  # templates more than the free terms of the curve: fewer cannot predict one
 MOST_SUSPECTS = 1 / 3  # of the templates: where more are off, none can be called the wrong one
@@ -126,8 +126,8 @@ def score_check(calibration: Calibration) -> ScoreCheck:
 def template_p_values(calibration: Calibration) -> Array:
     """Whether the mean of each template is where the others predict it.
 
-    The worst template below the limit is taken out before the rest is looked at again: its
-    neighbours are not to blame. What was taken out is compared with the rest in the end.
+    The worst template below the limit is taken out before the rest is looked at again, since it
+    makes its neighbours look wrong too. What was taken out is compared with the rest in the end.
     """
     means, of_means = calibration.template_means()
     t, score = calibration.t, calibration.score_slopes(calibration.t)

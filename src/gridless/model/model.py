@@ -104,7 +104,7 @@ class Model(Simulating):
 
     @property
     def calibration(self) -> Calibration | None:
-        """What makes likelihoods; None where the network's density is taken at its word."""
+        """What makes likelihoods; None where the network's density is used as it is."""
         return self.known if self.options.calibrate else None
 
     @property
@@ -199,7 +199,7 @@ class Model(Simulating):
         """The likelihood of checked and selected events (events, observables).
 
         Observables are held at the ends of what was simulated. Events farther outside than the
-        simulation is wide say nothing about theta: they count 0 and are told of.
+        simulation is wide say nothing about theta: they count 0, and a warning names them.
         """
         far = far_events(self.network, table)
         absurd = far.any(axis=1)
