@@ -2,8 +2,8 @@
 
 Networks that are taken at their word (calibrate=False) over objectives and priors: the bias of each
 against the exact likelihood, in errors of the observed number of events, and whether an estimate
-from that many events is warned of. Where one template knows the bias to no better than such an error,
-they cannot tell; what they leave open is in the uncertainty from simulation.
+from that many events is warned of. Where one template knows the bias to no better than such an
+error, they cannot tell; what they leave open is in the uncertainty from simulation.
 """
 
 import argparse
