@@ -12,7 +12,8 @@ from gridless.cli.main import main
 from gridless.curves.polynomials import slopes
 from gridless.examples import OneObservable, OnlyWidth, TwoParameters
 from gridless.validation.binned_check import _counted
-from gridless.validation.plan import _best_shares, _Simple
+from gridless.validation.forecast import SimpleCurve
+from gridless.validation.plan import _best_shares
 
 EXAMPLE = OnlyWidth()
 
@@ -138,7 +139,7 @@ def test_noise_in_the_slope_of_a_pilot_is_not_information():
     for _ in range(200):
         # 50 events each, of a slope that they know to two of its errors.
         mean = np.hstack([0.3 * t, 0 * t]) + random.normal(size=(9, 2)) / np.sqrt(50)
-        curve = _Simple(Moments(t, mean, covariance, covariance / 50))
+        curve = SimpleCurve(Moments(t, mean, covariance, covariance / 50))
         slope = slopes(np.array([[0.5]]), curve.powers)[0, 0] @ curve.coefficients
         information = float(slope @ slope)
         if len(curve.powers) == 2:  # a straight line, as a chi2 of 1 percent lets 99 of 100 be

@@ -22,6 +22,13 @@ where = click.option(
     "--where", metavar="EXPRESSION", help="Use only these events, in this command alone."
 )
 weight = click.option("--weight", metavar="EXPRESSION", help="Weight of an event.")
+observed_events = click.option(
+    "--events",
+    multiple=True,
+    required=True,
+    metavar="NUMBER",
+    help="Events that will be observed; of several channels soft=NUMBER for each.",
+)
 model_file: Callable[[Command], Command] = click.argument("model", type=click.Path(path_type=Path))
 
 
@@ -189,6 +196,22 @@ def channel_data(model: Any, data: Sequence[str]) -> Any:
         )
     model.check_names(found, "DATA")
     return found
+
+
+def event_numbers(model: Any, given: tuple[str, ...]) -> Any:
+    """A number of events, or by channel those that were typed as soft=NUMBER."""
+    import gridless as gl
+
+    channels = list(model) if isinstance(model, gl.Channels) else []
+    pairs = [text.rpartition("=") for text in given]
+    if (not channels and len(given) > 1) or any(bool(name) != bool(channels) for name, *_ in pairs):
+        names = " ".join(f"--events {name}=NUMBER" for name in channels) or "--events NUMBER"
+        raise InputError(f"--events: {' '.join(given)}; give {names}")
+    try:
+        found = {name: float(number) for name, _, number in pairs}
+    except ValueError as error:
+        raise InputError(f"--events: {' '.join(given)}; give numbers") from error
+    return found if channels else found[""]
 
 
 def check_places(outputs: Iterable[Path | None], inputs: Iterable[Any]) -> None:
