@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import gridless as gl
 from gridless.cli.main import main
-from gridless.examples import TwoObservables
+from gridless.examples import OneObservable, TwoObservables
 from gridless.validation.review import run as run_module
 from gridless.validation.review.run import QUESTIONS
 
@@ -110,3 +110,63 @@ def test_the_command(good, observed, tmp_path):
     assert list(content["answers"]["groups"]["numbers"]["groups"]) == ["0", "2000"]
     assert page.is_file()
     assert not (tmp_path / "r.html.state").exists()
+
+
+@pytest.fixture(scope="module")
+def channels():
+    soft = gl.fit(EXAMPLE.templates(1_000, seed=1), hidden=3, epochs=3, seed=1)
+    hard = gl.fit(OneObservable().templates(1_000, seed=2), hidden=3, epochs=3, seed=2)
+    return gl.Channels({"soft": soft, "hard": hard})
+
+
+@pytest.fixture(scope="module")
+def both():
+    return {"soft": EXAMPLE.sample(0.4, 500, seed=3), "hard": OneObservable().sample(0.4, 800, 4)}
+
+
+def test_of_channels(channels, both, tmp_path):
+    found = gl.review(
+        channels, both, toys=200, by={n: np.arange(len(x)) % 2 for n, x in both.items()}
+    )
+    assert list(found.answers) == list(QUESTIONS)
+    assert "bad" not in {answer.verdict for answer in found.answers.values()}, str(found)
+    groups = found.answers["groups"].numbers
+    assert list(groups) == ["soft", "hard", "all channels"]
+    assert list(groups["hard"]["groups"]) == ["0", "1"]
+    assert list(groups["all channels"]["groups"]) == ["soft", "hard"]
+    assert found.answers["expected"].numbers["theta"]["expected"] == pytest.approx(
+        channels.expected(found.subject.place, {"soft": 500, "hard": 800}).maximum().error
+    )
+    page = gl.write_review(tmp_path / "review.html", found).read_text()
+    assert "The channels soft, hard of theta in [0, 1], 1,300 observed events." in page
+    assert page.count("<svg") >= 14
+    shifted = both | {"hard": both["hard"] + 0.4}
+    told = gl.review(channels, shifted, toys=200).answers
+    assert told["groups"].verdict == "bad"
+    assert told["groups"].cure == "all channels: find out what differs before combining them"
+
+
+def test_channels_are_asked_as_one_model_is(channels, both):
+    alone = gl.review(channels["soft"], both["soft"], toys=200)
+    found = gl.review(channels, both, toys=200)
+    # What does not depend on the estimate is the same.
+    for name in ("templates", "probabilities", "stability", "binned"):
+        numbers = found.answers[name].numbers
+        assert numbers.get("soft", {}) == alone.answers[name].numbers
+    with pytest.raises(gl.InputError, match="nothing for channel hard"):
+        gl.review(channels, {"soft": both["soft"]}, toys=200)
+
+
+def test_the_command_of_channels(channels, both, tmp_path):
+    channels.save(tmp_path / "m.safetensors")
+    np.savez(tmp_path / "s.npz", x1=both["soft"][:, 0], x2=both["soft"][:, 1])
+    np.savez(tmp_path / "h.npz", x=both["hard"][:, 0])
+    model, page = str(tmp_path / "m.safetensors"), str(tmp_path / "r.html")
+    files = [f"soft={tmp_path}/s.npz", f"hard={tmp_path}/h.npz"]
+    flags = ["--toys", "200", "-o", page, "--json"]
+    done = CliRunner().invoke(main, ["review", model, *files, *flags])
+    assert done.exit_code == 0, done.output
+    assert set(json.loads(done.output)["answers"]["binned"]["numbers"]) == {"soft", "hard"}
+    done = CliRunner().invoke(main, ["review", model, files[0], *flags])
+    assert done.exit_code == 2
+    assert "DATA: nothing for channel hard" in done.output

@@ -168,7 +168,7 @@ def load_one(path: Path) -> "Model":
     return model
 
 
-def channel_data(model: Any, data: Sequence[str]) -> Any:
+def channel_data(model: Any, data: Sequence[str], what: str = "DATA") -> Any:
     """The observed files as `read_likelihood` takes them: `soft=file` is for one channel.
 
     Parameters
@@ -177,6 +177,8 @@ def channel_data(model: Any, data: Sequence[str]) -> Any:
         A model has no channels: an = is then part of a file's name.
     data : sequence of str
         As they were typed.
+    what : str
+        How the shell calls them.
     """
     import gridless as gl
 
@@ -191,10 +193,10 @@ def channel_data(model: Any, data: Sequence[str]) -> Any:
         return list(data)
     if sum(len(files) for files in found.values()) < len(data):
         raise InputError(
-            "DATA: some with a channel and some without; give files that all channels divide, or "
-            f"each with its channel, {next(iter(model))}=FILE"
+            f"{what}: some with a channel and some without; give files that all channels divide, "
+            f"or each with its channel, {next(iter(model))}=FILE"
         )
-    model.check_names(found, "DATA")
+    model.check_names(found, what)
     return found
 
 

@@ -16,7 +16,7 @@ from gridless.report.data_figures import draw_budget, draw_data
 from gridless.report.page import Section, render_report
 from gridless.report.style import BLACK, BLUE, GREY, RED, SKY, new_figure, style, symbol
 from gridless.report.typeset import data_address
-from gridless.validation.review.answer import OPEN, Answer
+from gridless.validation.review.answer import OPEN, Answer, Subject
 from gridless.validation.review.run import Review
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ TITLES = {
     "binned": "A check without the network",
     "reproducible": "Reproduction and combination",
 }
+# Questions that are asked of all channels together, not of each.
+OF_THE_SUM = ("coverage", "bounds", "simulation", "expected")
 VERDICTS = {GOOD: "Good", CAREFUL: "With care", BAD: "Bad", OPEN: "Not asked"}
 SENTENCES = {
     GOOD: "Nothing was found that speaks against it.",
@@ -74,12 +76,11 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
     >>> gl.write_review("review.html", gl.review(model, events=1_000, toys=200)).name
     'review.html'
     """
-    model = review.subject.model
+    subject = review.subject
     checks = [replace(_check(answer), name=TITLES[n]) for n, answer in review.answers.items()]
     content = strict_json.dumps(review.to_dict(), indent=1)
     card = Card([], "", "", review.verdict, SENTENCES[review.verdict], checks,
                 data_address(content, "application/json"))  # fmt: skip
-    subject = review.subject
     text = str(subject.estimate) if subject.x is not None else f"expected: {subject.estimate}"
     sections = {"result": Section("The result", text=text)}
     for number, (name, answer) in enumerate(review.answers.items(), start=1):
@@ -87,16 +88,22 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
             f"{number}. {answer.question}",
             check=_check(answer),
             label=TITLES[name],
-            figure=_figure(name, answer, review),
+            figures=_figures(name, answer, subject),
             show=answer.question,
             numbers=answer.numbers,
         )
-    events = "without data" if subject.x is None else f"{len(subject.x):,} observed events"
+    parts = subject.channels.values()
+    events = "without data"
+    if subject.x is not None:
+        events = f"{sum(len(one.x) for one in parts):,} observed events"
+    made_of = f"A model of {len(subject.model.grid)} templates"
+    if len(subject.channels) > 1:
+        made_of = f"The channels {', '.join(subject.channels)}"
     if command:
         sections["made"] = Section("How this page was made", text=command)
     page = render_report(
-        f"Review of {', '.join(model.grid.parameters)}",
-        f"A model of {len(model.grid)} templates of {model.grid.describe()}, {events}.",
+        f"Review of {', '.join(subject.model.grid.parameters)}",
+        f"{made_of} of {subject.model.grid.describe()}, {events}.",
         sections,
         card=card,
     )
@@ -116,17 +123,28 @@ def _check(answer: Answer) -> Check:
     return Check(words, _sentence(answer.text), verdict, "" if verdict == GOOD else answer.cure)
 
 
-def _figure(name: str, answer: Answer, review: Review) -> Figure | None:
-    """The figure of an answer; None where it has none."""
-    draw = FIGURES.get(name)
-    if draw is None or answer.verdict == OPEN or not answer.numbers:
-        return None
-    with style():
-        return draw(answer.numbers, review)
+def _figures(name: str, answer: Answer, subject: Subject) -> list[Figure]:
+    """The figures of an answer: none, one, or one of each channel."""
+    draw, parts = FIGURES.get(name), {"": (answer.numbers, subject)}
+    if len(subject.channels) > 1 and name not in OF_THE_SUM:
+        parts = {
+            channel: (numbers, subject.channels.get(channel, subject))
+            for channel, numbers in answer.numbers.items()
+        }
+    found = []
+    for channel, (numbers, own) in parts.items():
+        if draw is None or not numbers:  # numbers of what could not be asked are empty
+            continue
+        with style():
+            figure = draw(numbers, own)
+            if figure is not None:
+                figure.axes[0].set_title(channel)
+                found.append(figure)
+    return found
 
 
-def _symbol(name: str, review: Review) -> str:
-    return symbol(name, review.subject.model.query.labels)
+def _symbol(name: str, subject: Subject) -> str:
+    return symbol(name, subject.labels)
 
 
 def _points(
@@ -149,10 +167,10 @@ def _points(
     return figure
 
 
-def _bias(numbers: dict[str, Any], review: Review) -> Figure | None:
+def _bias(numbers: dict[str, Any], subject: Subject) -> Figure | None:
     if "true" not in numbers:  # too few templates to leave one out
         return None
-    names = review.subject.model.grid.parameters
+    names = subject.model.grid.parameters
     figure = new_figure(SIZE)
     axes = figure.subplots()
     axes.axhspan(-1, 1, color=SKY, alpha=0.4, lw=0)
@@ -160,14 +178,14 @@ def _bias(numbers: dict[str, Any], review: Review) -> Figure | None:
     for p, name in enumerate(names):
         pulls = np.array([np.nan if v is None else v for v in numbers["pulls"][p]], float)
         axes.plot(true[:, p], pulls, "os^"[p], color=(BLACK, BLUE, RED)[p], label=name)
-    axes.set_xlabel(", ".join(_symbol(name, review) for name in names))
+    axes.set_xlabel(", ".join(_symbol(name, subject) for name in names))
     axes.set_ylabel("pull without the template")
     if len(names) > 1:
         axes.legend()
     return figure
 
 
-def _coverage(numbers: dict[str, Any], _review: Review) -> Figure:
+def _coverage(numbers: dict[str, Any], _subject: Subject) -> Figure:
     figure = new_figure(SIZE)
     axes = figure.subplots()
     for name, one in numbers["parameters"].items():
@@ -182,7 +200,7 @@ def _coverage(numbers: dict[str, Any], _review: Review) -> Figure:
     return figure
 
 
-def _bounds(numbers: dict[str, Any], review: Review) -> Figure:
+def _bounds(numbers: dict[str, Any], subject: Subject) -> Figure:
     rows = [
         (f"{name} {one['level']:.0%} {label}", 0.5 * (low + high), 0.5 * (high - low))
         for name, levels in numbers.items()
@@ -192,10 +210,10 @@ def _bounds(numbers: dict[str, Any], review: Review) -> Figure:
             ("Feldman-Cousins", one["feldman_cousins"]),
         )
     ]
-    return _points(rows, ", ".join(_symbol(name, review) for name in numbers))
+    return _points(rows, ", ".join(_symbol(name, subject) for name in numbers))
 
 
-def _simulation(numbers: dict[str, Any], _review: Review) -> Figure:
+def _simulation(numbers: dict[str, Any], _subject: Subject) -> Figure:
     figure = new_figure(SIZE)
     axes = figure.subplots()
     events = np.array(numbers["factors"]) * numbers["simulated"]
@@ -210,7 +228,7 @@ def _simulation(numbers: dict[str, Any], _review: Review) -> Figure:
     return figure
 
 
-def _templates(numbers: dict[str, Any], _review: Review) -> Figure:
+def _templates(numbers: dict[str, Any], _subject: Subject) -> Figure:
     figure = new_figure(SIZE)
     axes = figure.subplots()
     values = np.array([[np.nan if v is None else v for v in row] for row in numbers["p_values"]])
@@ -223,7 +241,7 @@ def _templates(numbers: dict[str, Any], _review: Review) -> Figure:
     return figure
 
 
-def _probabilities(numbers: dict[str, Any], _review: Review) -> Figure:
+def _probabilities(numbers: dict[str, Any], _subject: Subject) -> Figure:
     figure = new_figure(SIZE)
     axes = figure.subplots()
     predicted = np.array(numbers["predicted"])
@@ -235,7 +253,7 @@ def _probabilities(numbers: dict[str, Any], _review: Review) -> Figure:
     return figure
 
 
-def _stability(numbers: dict[str, Any], _review: Review) -> Figure:
+def _stability(numbers: dict[str, Any], _subject: Subject) -> Figure:
     names = numbers["parameters"]
     rows = [
         (f"{one['name']}{f' ({name})' if len(names) > 1 else ''}", one["difference"][p],
@@ -246,17 +264,17 @@ def _stability(numbers: dict[str, Any], _review: Review) -> Figure:
     return _points(rows, "difference, with its expected spread", (0.0, 0.0))
 
 
-def _groups(numbers: dict[str, Any], review: Review) -> Figure:
-    name = review.subject.model.grid.parameters[0]
-    one = review.subject.estimate[name]
+def _groups(numbers: dict[str, Any], subject: Subject) -> Figure:
+    name = subject.model.grid.parameters[0]
+    one = subject.estimate[name]
     rows = [
         (group, found[name]["value"], found[name]["stat"] or 0.0)
         for group, found in numbers["groups"].items()
     ]
-    return _points(rows, _symbol(name, review), (one.value, one.stat))
+    return _points(rows, _symbol(name, subject), (one.value, one.stat))
 
 
-def _binned(numbers: dict[str, Any], _review: Review) -> Figure:
+def _binned(numbers: dict[str, Any], _subject: Subject) -> Figure:
     names = numbers["parameters"]
     rows = [
         (f"{fit['bins']} bins{f' ({name})' if len(names) > 1 else ''}", fit["difference"][p],
@@ -267,15 +285,15 @@ def _binned(numbers: dict[str, Any], _review: Review) -> Figure:
     return _points(rows, "binned fit - result, with its expected spread", (0.0, 0.0))
 
 
-def _data(_numbers: dict[str, Any], review: Review) -> Figure:
-    return draw_data(review.subject.model, review.subject.likelihood)
+def _data(_numbers: dict[str, Any], subject: Subject) -> Figure:
+    return draw_data(subject.model, subject.likelihood)
 
 
-def _expected(_numbers: dict[str, Any], review: Review) -> Figure:
-    return draw_budget(review.subject.estimate)
+def _expected(_numbers: dict[str, Any], subject: Subject) -> Figure:
+    return draw_budget(subject.estimate)
 
 
-FIGURES: dict[str, Callable[[dict[str, Any], Review], Figure | None]] = {
+FIGURES: dict[str, Callable[[dict[str, Any], Subject], Figure | None]] = {
     "bias": _bias,
     "coverage": _coverage,
     "bounds": _bounds,

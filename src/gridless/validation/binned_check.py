@@ -189,7 +189,9 @@ def _fit(
     moved, left_open = _moved(calibration.mean, best)
     sim = ((of_bins @ of_open) ** 2).sum(axis=1)
     sim_difference = sim + ((response @ da @ left_open) ** 2).sum(axis=1)
-    for one, here, k in zip(counted, np.moveaxis(of_mean, 1, 0), np.flatnonzero(there), strict=True):
+    for one, here, k in zip(
+        counted, np.moveaxis(of_mean, 1, 0), np.flatnonzero(there), strict=True
+    ):
         first, second = of_bins @ here, response @ da @ moved[:, k]
         rest = np.einsum("pb,bc,pc->p", first, one.of_rest, first)
         along = first @ one.slopes

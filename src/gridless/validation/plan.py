@@ -1,6 +1,6 @@
 """What to simulate next: the total error for any number of observed and simulated events.
 
-The variance of an estimate from simulation is a sum over templates (`gridless.validation.forecast`).
+The variance of an estimate from simulation is a sum over templates: `gridless.validation.forecast`.
 For a given number of events it is least if n_k is proportional to sqrt(V_k).
 """
 
