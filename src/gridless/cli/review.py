@@ -55,7 +55,9 @@ def review(
     """
     check_model_first(model, data, [output], templates)
     trained = gl.load(model)
-    x = groups = simulated = None
+    x: Any = None
+    groups: Any = None
+    simulated: Any = None
     if data:
         x, groups = _events(trained, data, weight, where, by)
     if templates:

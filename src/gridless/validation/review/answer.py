@@ -90,18 +90,20 @@ class Subject:
         return {name: self._channel(name) for name in self.model}
 
     def _channel(self, name: str) -> "Subject":
-        own = (self.x, self.weights, self.groups, self.templates, self.events)
-        parts = [None if one is None else one.get(name) for one in own]
-        return Subject(self.model[name], *parts, self.toys)
+        given = ("x", "weights", "groups", "templates", "events")
+        every = {field: getattr(self, field) for field in given}
+        own: dict[str, Any] = {f: None if one is None else one[name] for f, one in every.items()}
+        return replace(self, model=self.model[name], **own)
 
     @cached_property
     def likelihood(self) -> Likelihood:
         """Of the observed events; without them the expected one in the middle of the templates."""
+        model: Model | Channels = self.model
         if self.x is None:
-            return self.model.expected(_middle(self.model), self.events)
-        if isinstance(self.model, Channels):
-            return self.model.summed({n: one.likelihood for n, one in self.channels.items()})
-        return self.model.likelihood_of(self.x, self.weights)
+            return model.expected(_middle(model), self.events)
+        if isinstance(model, Channels):
+            return model.summed({name: one.likelihood for name, one in self.channels.items()})
+        return model.likelihood_of(self.x, self.weights)
 
     @property
     def sample(self) -> Sample:

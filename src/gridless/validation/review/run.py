@@ -168,11 +168,12 @@ def _subject(model: Model | Channels, given: tuple[Any, ...], toys: int) -> Subj
         name: _subject(one, tuple(None if g is None else g[name] for g in named.values()), toys)
         for name, one in model.items()
     }
-    own = [
-        None if given is None else {name: getattr(part, field) for name, part in parts.items()}
-        for field, given in (("x", x), ("weights", x), ("groups", by), ("templates", templates))
-    ]
-    return Subject(model, *own, {n: part.events for n, part in parts.items()}, toys)
+    own: dict[str, Any] = {
+        field: {name: getattr(part, field) for name, part in parts.items()}
+        for field, one in (("x", x), ("weights", x), ("groups", by), ("templates", templates))
+        if one is not None
+    }
+    return Subject(model, **own, events={n: p.events for n, p in parts.items()}, toys=toys)
 
 
 def _key(subject: Subject) -> str:
