@@ -10,6 +10,7 @@ import gridless as gl
 from gridless.cli.main import main
 from gridless.examples import OneObservable, TwoObservables
 from gridless.validation.review import run as run_module
+from gridless.validation.review.answer import Subject
 from gridless.validation.review.run import QUESTIONS
 
 EXAMPLE = TwoObservables()
@@ -124,49 +125,54 @@ def both():
     return {"soft": EXAMPLE.sample(0.4, 500, seed=3), "hard": OneObservable().sample(0.4, 800, 4)}
 
 
-def test_of_channels(channels, both, tmp_path):
-    found = gl.review(
+@pytest.fixture(scope="module")
+def reviewed(channels, both):
+    return gl.review(
         channels, both, toys=200, by={n: np.arange(len(x)) % 2 for n, x in both.items()}
     )
-    assert list(found.answers) == list(QUESTIONS)
-    assert "bad" not in {answer.verdict for answer in found.answers.values()}, str(found)
-    groups = found.answers["groups"].numbers
+
+
+def test_of_channels(channels, reviewed, tmp_path):
+    assert list(reviewed.answers) == list(QUESTIONS)
+    assert "bad" not in {answer.verdict for answer in reviewed.answers.values()}, str(reviewed)
+    groups = reviewed.answers["groups"].numbers
     assert list(groups) == ["soft", "hard", "all channels"]
     assert list(groups["hard"]["groups"]) == ["0", "1"]
     assert list(groups["all channels"]["groups"]) == ["soft", "hard"]
-    assert found.answers["expected"].numbers["theta"]["expected"] == pytest.approx(
-        channels.expected(found.subject.place, {"soft": 500, "hard": 800}).maximum().error
-    )
-    page = gl.write_review(tmp_path / "review.html", found).read_text()
+    before = channels.expected(reviewed.subject.place, {"soft": 500, "hard": 800}).maximum()
+    found = reviewed.answers["expected"].numbers["theta"]["expected"]
+    assert found == pytest.approx(before.error)
+    page = gl.write_review(tmp_path / "review.html", reviewed).read_text()
     assert "The channels soft, hard of theta in [0, 1], 1,300 observed events." in page
     assert page.count("<svg") >= 14
-    shifted = both | {"hard": both["hard"] + 0.4}
-    told = gl.review(channels, shifted, toys=200).answers
-    assert told["groups"].verdict == "bad"
-    assert told["groups"].cure == "all channels: find out what differs before combining them"
 
 
-def test_channels_are_asked_as_one_model_is(channels, both):
-    alone = gl.review(channels["soft"], both["soft"], toys=200)
-    found = gl.review(channels, both, toys=200)
-    # What does not depend on the estimate is the same.
-    for name in ("templates", "probabilities", "stability", "binned"):
-        numbers = found.answers[name].numbers
-        assert numbers.get("soft", {}) == alone.answers[name].numbers
+def test_a_channel_is_asked_as_one_model_is(channels, both, reviewed):
+    alone = Subject(channels["soft"], *channels["soft"].events(both["soft"]))
+    # What does not depend on the estimate of the other is the same.
+    for name in ("templates", "probabilities", "binned"):
+        assert reviewed.answers[name].numbers["soft"] == QUESTIONS[name](alone).numbers
+
+
+def test_channels_that_do_not_agree_are_told(channels, both):
+    x = both | {"hard": both["hard"] + 0.4}
+    told = QUESTIONS["groups"](Subject(channels, x, dict.fromkeys(x), events=dict.fromkeys(x)))
+    assert told.verdict == "bad"
+    assert told.cure == "all channels: find out what differs before combining them"
     with pytest.raises(gl.InputError, match="nothing for channel hard"):
         gl.review(channels, {"soft": both["soft"]}, toys=200)
 
 
-def test_the_command_of_channels(channels, both, tmp_path):
+def test_the_command_of_channels(channels, both, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_module, "QUESTIONS", {"expected": QUESTIONS["expected"]})
     channels.save(tmp_path / "m.safetensors")
     np.savez(tmp_path / "s.npz", x1=both["soft"][:, 0], x2=both["soft"][:, 1])
     np.savez(tmp_path / "h.npz", x=both["hard"][:, 0])
     model, page = str(tmp_path / "m.safetensors"), str(tmp_path / "r.html")
     files = [f"soft={tmp_path}/s.npz", f"hard={tmp_path}/h.npz"]
-    flags = ["--toys", "200", "-o", page, "--json"]
-    done = CliRunner().invoke(main, ["review", model, *files, *flags])
+    done = CliRunner().invoke(main, ["review", model, *files, "-o", page, "--json"])
     assert done.exit_code == 0, done.output
-    assert set(json.loads(done.output)["answers"]["binned"]["numbers"]) == {"soft", "hard"}
-    done = CliRunner().invoke(main, ["review", model, files[0], *flags])
+    assert set(json.loads(done.output)["answers"]) == {"expected"}
+    done = CliRunner().invoke(main, ["review", model, files[0], "-o", page])
     assert done.exit_code == 2
     assert "DATA: nothing for channel hard" in done.output

@@ -167,7 +167,7 @@ def _joined(found: Mapping[str, Answer]) -> Answer:
     """The answers of channels as one: the worst verdict, and what each of them says."""
     order = (GOOD, OPEN, CAREFUL, BAD)
     verdict = max((one.verdict for one in found.values()), key=order.index)
-    cures = {name: one.cure for name, one in found.items() if one.verdict == verdict}
+    cures = {name: one.cure if one.verdict == verdict else "" for name, one in found.items()}
     return Answer(
         next(iter(found.values())).question,
         _by_name({name: one.text for name, one in found.items()}),
