@@ -24,9 +24,9 @@ COST = 1.1  # of the statistical error: simulation that makes the total no large
 FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # times the simulation at hand, in the table
 PLACES = 5  # values of theta over which a plan averages, if none is given
 WEAK_INFORMATION = 400.0  # chi2 of the templates for theta: with less a network learns only a part
-# Relative uncertainty of errors where the network grows with its events: pilots of a tenth of two
-# sharp densities foretold errors that were too large by 24 percent, root mean square.
-GROWING = 0.25
+# Relative uncertainty of errors where the network grows with its events, or learns a part only:
+# pilots of a tenth foretold errors that were off by 24 percent, root mean square.
+ROUGH = 0.25
 MUCH_BETTER = 0.95  # of the error: another template is advised if it gets below
 
 
@@ -208,6 +208,7 @@ def plan(
     own = where.parameters.index(grid.parameters[p])
     information = sum(one.information for one in pilots)
     growing = any(_grows(one) for one in _models(trained))
+    weak = bool(information < WEAK_INFORMATION)
     # The information was measured with a chi2 of this size; an error goes with its root.
     uncertainty = 1 / np.sqrt(max(information, 1.0)) + np.sqrt(0.5 / now.min())
     return Plan(
@@ -225,8 +226,8 @@ def plan(
         float(min(between)),
         float(where.from_unit(best.t)[own]),
         pilots[best.pilot].name,
-        float(np.hypot(uncertainty, GROWING if growing else 0.0)),
-        bool(information < WEAK_INFORMATION),
+        float(np.hypot(uncertainty, ROUGH if growing or weak else 0.0)),
+        weak,
         growing,
     )
 
