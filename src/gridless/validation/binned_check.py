@@ -137,7 +137,12 @@ def binned_check(model: Model, x: Any, weights: Any = None) -> BinnedCheck:
     best = model.likelihood_of(table, given).unit_best
     y = model.event_vectors(table)[0].double().numpy()
     count = len(model.grid.parameters)
-    fits = tuple(_fit(model, model.calibration, y, w, best, bins) for bins in BINS[count])
+    try:
+        fits = tuple(_fit(model, model.calibration, y, w, best, bins) for bins in BINS[count])
+    except np.linalg.LinAlgError as error:
+        raise InputError(
+            "binned_check: some templates fill too few bins of the score; look at closure instead"
+        ) from error
     return BinnedCheck(model.grid.parameters, fits, model.grid.from_unit(best))
 
 
