@@ -113,9 +113,9 @@ class Channels(Mapping[str, Model]):
         -------
         Likelihood
         """
-        given = weights or {}
+        given = {} if weights is None else weights
         self.check_names(x, "x")
-        if not set(given) <= set(self.models):
+        if not isinstance(given, Mapping) or not set(given) <= set(self.models):
             self.check_names(given, "weights")
         return self.summed(
             {name: model.likelihood(x[name], given.get(name)) for name, model in self.items()}

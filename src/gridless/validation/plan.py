@@ -22,7 +22,7 @@ from gridless.likelihood.likelihood import Likelihood
 from gridless.model.model import Model
 from gridless.model.observed import channel_of_sum
 from gridless.results.printing import Lines
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, as_size
 from gridless.templates.grid import Grid
 from gridless.templates.templates import Templates
 
@@ -173,12 +173,14 @@ def plan(
     >>> gl.plan(pilot, events=10_000).advice
     'simulate ...'
     """
+    if not isinstance(model, Model | Templates):
+        raise InputError(f"model: {type(model).__name__}; give a Model or Templates")
+    events = as_size(events)
+    simulated = None if simulated is None else as_size(simulated, "simulated")
     trained = fit(model) if isinstance(model, Templates) else model
     calibration, grid = trained.calibration, trained.grid
     if calibration is None:
         raise InputError("plan: the model was fitted with calibrate=False; fit it anew")
-    if not 1 <= events < float("inf"):
-        raise InputError(f"events: {events:g}; give the number of events to be observed")
     if parameter is not None and parameter not in grid.parameters:
         raise InputError(f"parameter: no {parameter!r}; there is {', '.join(grid.parameters)}")
     p = grid.parameters.index(parameter or grid.parameters[0])
@@ -188,12 +190,10 @@ def plan(
     curve = _Simple(measured)
     # A simple curve instead of means that scatter about it: the scatter will be another one.
     smooth = Moments(measured.t, curve(measured.t), measured.covariance, measured.mean_covariance)
-    made = _Errors(smooth, curve, grid, places, (float(events), p))
+    made = _Errors(smooth, curve, grid, places, (events, p))
     factors = np.array(FACTORS)
     errors = np.array([made(factor * now) for factor in factors])
     more = float(now.sum() if simulated is None else simulated)
-    if not more > 0:
-        raise InputError(f"simulated: {more:g}; give the number of events to simulate next")
     shares = _best_shares(made.by_template(now), now, more)
     middles = [0.5 * (grid.unit[i] + grid.unit[j]) for i, j in grid.neighbours()]
     between = [made(now, (middle, more))[2] for middle in middles]
@@ -201,7 +201,7 @@ def plan(
     low, size = grid.bounds[p, 0], grid.range[p]
     return Plan(
         grid.parameters[p],
-        float(events),
+        events,
         float(now.sum()),
         factors,
         errors,
@@ -303,10 +303,10 @@ class _Errors:
 
 def _places(grid: Grid, theta: Any) -> Array:
     if theta is not None:
-        point = np.atleast_1d(np.asarray(theta, float))
-        if point.shape != (len(grid.parameters),):
-            raise InputError(f"theta: {point.tolist()}; give {', '.join(grid.parameters)}")
-        return grid.to_unit(point)[None]
+        t = grid.unit_point(theta)
+        if not ((t >= 0) & (t <= 1)).all():
+            raise InputError(f"theta: {theta!r:.80} is outside of {grid.describe()}")
+        return t[None]
     low, high = grid.unit.min(axis=0), grid.unit.max(axis=0)
     share = np.linspace(0.1, 0.9, PLACES)[:, None]
     return np.asarray(low + share * (high - low))

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from gridless import strict_json
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.files.write import write_whole
 from gridless.model.model import Model
 from gridless.parallel import progress_bar
 from gridless.results.printing import Lines
+from gridless.templates.arrays import as_count, as_size
 from gridless.templates.templates import Templates
+from gridless.validation.limits import MAX_EXPERIMENTS
 from gridless.validation.review import of_data, of_model
 from gridless.validation.review.answer import BAD, CAREFUL, GOOD, OPEN, Answer, Subject
 
@@ -124,12 +126,15 @@ def review(  # noqa: PLR0913
     >>> gl.review(model, events=1_000, toys=200).answers["data"].verdict
     'open'
     """
-    if toys < 100:
-        raise InputError(f"toys: {toys}; give at least 100 pseudo-experiments")
+    check_kind(model, Model, "model")
+    if templates is not None:
+        check_kind(templates, Templates, "templates")
+    as_count(toys, "toys", 100, MAX_EXPERIMENTS)
+    events = as_size(events)
     table = given = None
     if x is not None:
         table, given = model.events(x, weights)
-    subject = Subject(model, table, given, by, templates, float(events), toys)
+    subject = Subject(model, table, given, by, templates, events, toys)
     key = _key(subject)
     answers = _kept(state, key)
     with progress_bar("review", len(QUESTIONS)) as report:
