@@ -247,7 +247,9 @@ class Simulating:
         model = cast("Model", self)
         if model.summary is None:
             raise InputError("histograms: the model has no summary of its templates; fit it again")
-        point = model.grid.from_unit(unit_point(model, theta))
+        point = model.grid.from_unit(model.grid.unit_point(theta))
+        if not np.isfinite(point).all():
+            raise InputError(f"theta: {theta!r:.80}; give finite numbers")
         labels = model.query.labels
         found = {
             one.observable: one.at(model.grid, point, labels.get(one.observable, ""))
