@@ -68,7 +68,7 @@ def fit(
     epochs: int | None = None,
     batch: int | None = None,
     rate: float = 0.03,
-    ridge: float = 10.0,
+    ridge: float | None = None,
     replicas: int | None = None,
     calibrate: bool = True,
     seed: int = 0,
@@ -116,8 +116,9 @@ def fit(
         Networks of up to 2,000 parameters then take a few Newton steps on all events.
     rate : float
         Highest learning rate.
-    ridge : float
-        Inverse square of the width of a normal prior on the weights of the layers.
+    ridge : float, optional
+        Inverse square of the width of a normal prior on the weights of the layers; by default
+        chosen by held-out events, or 10 where `basis`, `hidden` or `network` is given.
     replicas : int, optional
         Without calibration: bootstrap replicas of the templates that give the uncertainty from
         finite simulation; 32 by default, 0 for none.
@@ -212,7 +213,7 @@ def _train(
     schedule = _schedule(events, options)
     term = objective.term(templates.grid, events, net.members)
     keep = _checkpoint(checkpoint, events, templates.grid, options)
-    trainer = Trainer(net, events, held_out, objective, term, options.ridge, generator, keep)
+    trainer = Trainer(net, events, held_out, objective, term, size.ridge, generator, keep)
     with distributed.own_threads(net):
         history = tuple(train(trainer, schedule, device))
     # In units of log likelihood, over the held-out events: 0 means that nothing was learnt.

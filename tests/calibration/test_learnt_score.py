@@ -56,3 +56,17 @@ def test_a_biased_fit_is_told_and_a_good_one_is_not():
 
     assert told(objective="posterior", prior="flat")
     assert not told()
+
+
+def test_a_density_that_pushes_to_a_bound_is_told():
+    """Unequal gaps, and the posterior over all of the range: it has no minimum there."""
+    example = OneObservable()
+    at = (0.0, 0.03, 0.08, 0.15, 0.3, 0.5, 0.55, 0.8, 0.95, 1.0)
+    options = {"seed": 1, "calibrate": False, "replicas": 0}
+    model = gl.fit(
+        example.templates(5_000, seed=1, at=at), objective="posterior", prior="flat", **options
+    )
+    estimate = model.likelihood(example.sample(0.5, 10_000, seed=2)).maximum()
+    told = {warning.name: warning.text for warning in estimate.warnings}
+    assert "at_bound" in told
+    assert "pushed to a bound" in told["score_check"]

@@ -273,18 +273,22 @@ def _score_warnings(
     estimate."""
     # Of an estimate at a bound as well, which the mean score may have pushed there.
     response = minimum.covariance(likelihood.curve, best)
+    has_minimum = bool(np.isfinite(response).all())
     shift, variance = np.zeros(len(best)), np.zeros(len(best))
     for channel in likelihood.channels:
-        if channel.mean_score is not None and np.isfinite(response).all():
+        if channel.mean_score is not None:
             place = Place(channel, likelihood.grid)
-            moved = place.slopes(channel.mean_score.slopes(place.own(best))) @ response
+            moved = place.slopes(channel.mean_score.slopes(place.own(best)))
+            moved = moved @ response if has_minimum else moved
             shift += moved[0]
             variance += (moved[1:] ** 2).sum(axis=0)
+    shift, noise = np.abs(shift), np.sqrt(variance)
     stat = np.array([one.stat for one in results]) / likelihood.grid.range
-    scaled = (
-        np.abs(values) / np.where(stat > 0, stat, np.inf) for values in (shift, np.sqrt(variance))
-    )
-    return warnings.score_warnings(likelihood.parameters, *scaled)
+    stat = np.where(stat > 0, stat, np.inf)
+    if not has_minimum:
+        shift = np.where(shift > warnings.BIASED_NOISE * noise, np.inf, 0.0)
+        stat = np.ones_like(stat)
+    return warnings.score_warnings(likelihood.parameters, shift / stat, noise / stat)
 
 
 def _prior_warnings(

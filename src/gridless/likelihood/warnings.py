@@ -5,6 +5,7 @@ A new warning is a row in `WARNINGS`, a function below it, and a call of that fu
 `Model.warnings`. docs/warnings.md has the same table.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -26,8 +27,7 @@ LARGE_LOG_Q = 0.5  # units of log likelihood: a correction this large is not exa
 COLLAPSED_LOG_Q = 0.1  # units of log likelihood between templates and halfway between them
 SCORE_CHECK_P_VALUE = 1e-3  # of the means of all templates together
 BIASED = 0.5  # statistical errors by which the simulation may say that an estimate is off
-# In units of what it is known to: a network that was trained on the templates follows their noise.
-BIASED_NOISE = 1.0
+BIASED_NOISE = 2.0  # in units of what it is known to: less is the noise of the templates
 LEAST_INFORMATION = 25.0  # in chi2: a slope that is known to a fifth of itself
 LEAST_GAIN = 3.0  # units of log likelihood on held-out events
 # Errors from simulation: templates of few events leave as much open as they know, up to 1.2.
@@ -332,12 +332,17 @@ def template_warnings(suspects: Sequence[str]) -> tuple[EstimateWarning, ...]:
 
 def score_warnings(parameters: Sequence[str], shifts: Array, noise: Array) -> list[EstimateWarning]:
     """score_check: estimates that the mean score moves by `shifts`, known to `noise`, both in
-    statistical errors."""
+    statistical errors; by infinity where the likelihood has no minimum that could move."""
     return [
         EstimateWarning(
             "score_check",
-            f"the templates' own events say that {name} is off by {shift:.1f} statistical errors; "
-            "fit with calibrate=True",
+            f"the templates' own events say that {name} is "
+            + (
+                f"off by {shift:.1f} statistical errors"
+                if shift < math.inf
+                else "pushed to a bound"
+            )
+            + "; fit with calibrate=True",
         )
         for name, shift, error in zip(parameters, shifts, noise, strict=True)
         if shift > max(BIASED, BIASED_NOISE * error)

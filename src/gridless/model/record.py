@@ -82,11 +82,12 @@ class FitOptions(BaseModel):
         description="Events per step; by default a fiftieth of them, but 256 to 8,192.",
     )
     rate: float = Field(default=0.03, gt=0, le=10, description="Highest learning rate.")
-    ridge: float = Field(
-        default=10.0,
+    ridge: float | None = Field(
+        default=None,
         ge=0,
         le=1e12,
-        description="Strength of the prior on the weights of the network.",
+        description="Strength of the prior on the weights of the network; by default chosen with "
+        "its size, or 10 where that is given.",
     )
     replicas: int | None = Field(
         default=None,
@@ -240,18 +241,20 @@ History = Annotated[tuple[Epoch, ...], BeforeValidator(nan_for_null)]
 @dataclass(frozen=True)
 class TriedSize:
     """A size of the network that was tried: degree in theta, hidden units, number of parameters,
-    and the log likelihood that the held-out events of the trial gained."""
+    the log likelihood that the held-out events of the trial gained, and the ridge."""
 
     degree: int
     hidden: tuple[int, ...]
     parameters: int
     gain: float
     chosen: bool = False
+    ridge: float = 10.0
 
     def __str__(self) -> str:
         units = " x ".join(str(n) for n in self.hidden) or "no"
         taken = " (taken)" if self.chosen else ""
-        return f"degree {self.degree}, {units} hidden units {self.gain:+.1f}{taken}"
+        ridge = f", ridge {self.ridge:g}" if self.hidden else ""
+        return f"degree {self.degree}, {units} hidden units{ridge} {self.gain:+.1f}{taken}"
 
 
 @dataclass(frozen=True)

@@ -21,15 +21,17 @@ from gridless.training.objectives import Objective
 
 @dataclass(frozen=True)
 class Size:
-    """Degree of the exponent in theta, units of the hidden layers, and networks side by side."""
+    """Degree of the exponent in theta, units of the hidden layers, the ridge on their weights, and
+    networks side by side."""
 
     degree: int
     hidden: tuple[int, ...]
+    ridge: float
     members: int = 1
 
     def __str__(self) -> str:
         units = " x ".join(str(n) for n in self.hidden) or "no"
-        return f"degree {self.degree}, {units} hidden units"
+        return f"degree {self.degree}, {units} hidden units, ridge {self.ridge:g}"
 
 
 def make_network(

@@ -2,10 +2,12 @@
 
 Sizes are tried from simple to complex on some of the events. A larger one is taken if the
 held-out events gain more log likelihood than noise could give, and more than a share of what they
-have gained already. With a calibrated likelihood a smaller network costs precision only.
+have gained already. Then the ridge that they gain most with is taken. With a calibrated likelihood
+a smaller network costs precision only.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -28,6 +30,9 @@ LADDERS: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {
     2: ((2, ()), (2, (16,)), (3, (32,))),
     3: ((2, ()), (2, (16,)), (2, (32,))),
 }
+TRIAL_RIDGE = 1.0  # with which sizes are tried
+OTHER_RIDGES = (10.0, 0.1)  # tried with the size that was taken
+DEFAULT_RIDGE = 10.0  # of a size given by hand
 TRIAL_EVENTS = 60_000  # events that a trial is made with, a quarter of them held out
 TRIAL_HELD_OUT = 0.25
 TRIAL_STEPS = 150  # of Adam
@@ -74,35 +79,44 @@ def choose_size(
         network = make_network(templates, weights, options, objective, sizes[0], generator)
         check_size(network, len(templates), FOLDS)  # before it is tried
     some, of_some = _some_events(templates, weights, options.seed)
-    tried: list[TriedSize] = []
-    best, best_gain = sizes[0], -np.inf
-    units, parameters = 0.0, 1
-    with progress_bar("size", len(sizes)) as report:
-        for size in sizes:
-            gain, share, count = _trial(some, of_some, options, objective, size)
-            needed = MIN_GAIN + MIN_GAIN_SHARE * max(best_gain, 0.0) if tried else -np.inf
-            taken = bool(gain > best_gain + needed) if tried else True
-            tried.append(TriedSize(size.degree, size.hidden, count, gain))
-            report(f"{size}: gain {gain:.1f}")
-            if taken:
-                best, best_gain = size, gain
-                units, parameters = gain * _total(len(templates)) / share, count
+    tried: list[_Trial] = []
+    with progress_bar("size", len(sizes) + len(OTHER_RIDGES)) as report:
+
+        def trial(size: Size) -> _Trial:
+            tried.append(_trial(some, of_some, options, objective, size))
+            report(f"{size}: gain {tried[-1].gain:.1f}")
+            return tried[-1]
+
+        best = trial(sizes[0])
+        for size in sizes[1:]:
+            larger = trial(size)
+            if larger.gain > best.gain + MIN_GAIN + MIN_GAIN_SHARE * max(best.gain, 0.0):
+                best = larger
             elif len(tried) > 2:
                 break
+        if options.ridge is None and len(sizes) > 1 and best.size.hidden:
+            ridges = [trial(replace(best.size, ridge=ridge)) for ridge in OTHER_RIDGES]
+            best = max(best, *ridges, key=lambda one: one.gain)
     if members is None:
-        members = FOLDS if fits_noise(units, parameters) else 1
-    if len(sizes) == 1:
-        return replace(best, members=members), ()
-    chosen = [replace(t, chosen=(t.degree, t.hidden) == (best.degree, best.hidden)) for t in tried]
-    return replace(best, members=members), tuple(chosen)
+        units = best.gain * _total(len(templates)) / best.held_out
+        members = FOLDS if fits_noise(units, best.parameters) else 1
+    record = tuple(
+        TriedSize(
+            one.size.degree, one.size.hidden, one.parameters, one.gain, one is best, one.size.ridge
+        )
+        for one in tried
+    )
+    return replace(best.size, members=members), record if len(sizes) > 1 else ()
 
 
 def _sizes_to_try(options: FitOptions, parameters: int) -> list[Size]:
     """The size that the options give, or those from which held-out events choose."""
     by_hand = (options.basis, options.hidden, options.network)
     if all(one is None for one in by_hand) and options.components == 1 and options.calibrate:
-        return [Size(degree, hidden) for degree, hidden in LADDERS[parameters]]
-    return [Size(2, DEFAULT_HIDDEN if options.hidden is None else options.hidden)]
+        ridge = TRIAL_RIDGE if options.ridge is None else options.ridge
+        return [Size(degree, hidden, ridge) for degree, hidden in LADDERS[parameters]]
+    hidden = DEFAULT_HIDDEN if options.hidden is None else options.hidden
+    return [Size(2, hidden, DEFAULT_RIDGE if options.ridge is None else options.ridge)]
 
 
 def fits_noise(units: float, parameters: int) -> bool:
@@ -129,14 +143,24 @@ def _some_events(templates: Templates, weights: Array, seed: int) -> tuple[Templ
     return templates.subset(rows), weights[rows]
 
 
+class _Trial(NamedTuple):
+    """A size that was tried: what the held-out events gained, their number, and that of the
+    parameters."""
+
+    size: Size
+    gain: float
+    held_out: int
+    parameters: int
+
+
 def _trial(
     templates: Templates,
     weights: Array,
     options: FitOptions,
     objective: Objective,
     size: Size,
-) -> tuple[float, int, int]:
-    """A short training: the gain of the held-out events, their number, and the parameters."""
+) -> _Trial:
+    """A short training of one size."""
     generator = torch.Generator().manual_seed(options.seed)
     network = make_network(templates, weights, options, objective, size, generator)
     # The same events are held out of every size.
@@ -144,7 +168,7 @@ def _trial(
     split = split_events(templates, weights, network, TRIAL_HELD_OUT, order)
     term = objective.term(templates.grid, split.training, 1)
     trainer = Trainer(
-        network, split.training, split.held_out, objective, term, options.ridge, generator
+        network, split.training, split.held_out, objective, term, size.ridge, generator
     ).without_term()
     total = distributed.least(len(split.training)) * distributed.size()
     batch = max(1, min(total, max(total * TRIAL_EPOCHS // TRIAL_STEPS, 256)))
@@ -154,7 +178,7 @@ def _trial(
         newton_steps(trainer, trainer.events, TRIAL_NEWTON)
     held_out = split.held_out
     gain = float(-(trainer.mean_cost(held_out) * held_out.effective).sum())
-    return gain, round(_total(len(held_out))), network.size
+    return _Trial(size, gain, round(_total(len(held_out))), network.size)
 
 
 def _total(events: int) -> float:
