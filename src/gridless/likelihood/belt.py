@@ -20,6 +20,7 @@ from gridless.curves import minimum
 from gridless.curves.intervals import check_level
 from gridless.curves.lattice import Lattice
 from gridless.errors import InputError
+from gridless.files.table import as_path
 from gridless.files.write import write_whole
 from gridless.likelihood.channel import Place, generator
 from gridless.parallel import run
@@ -154,11 +155,12 @@ class Belt(Lines):
         np.savez(content, names=np.array([self.parameter, self.method]), theta=self.theta,
                  observed=self.observed, rises=self.rises, without=self.without,
                  numbers=np.array([self.best, *self.bounds]))  # fmt: skip
-        write_whole(Path(path), content.getvalue())
+        write_whole(as_path(path), content.getvalue())
 
     @staticmethod
     def load(path: str | Path) -> "Belt":
         """The belt of a file that `save` wrote."""
+        path = as_path(path)
         try:
             with np.load(path, allow_pickle=False) as found:
                 parameter, method = (str(name) for name in found["names"])

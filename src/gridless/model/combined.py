@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gridless.errors import InputError
+from gridless.files.table import as_path
 from gridless.likelihood.channel import Channel, common_grid
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.warnings import EstimateWarning
@@ -172,7 +173,7 @@ class Channels(Mapping[str, Model]):
         `path:name` one of the models."""
         from gridless.model.storage.file import save_channels
 
-        save_channels(self.models, Path(path))
+        save_channels(self.models, as_path(path))
 
     def __reduce__(self) -> Any:
         return Channels, (self.models,)

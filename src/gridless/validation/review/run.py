@@ -10,6 +10,7 @@ import numpy as np
 
 from gridless import strict_json
 from gridless.errors import InputError, check_kind
+from gridless.files.table import as_path
 from gridless.files.write import write_whole
 from gridless.model.model import Model
 from gridless.parallel import progress_bar
@@ -131,6 +132,7 @@ def review(  # noqa: PLR0913
         check_kind(templates, Templates, "templates")
     as_count(toys, "toys", 100, MAX_EXPERIMENTS)
     events = as_size(events)
+    state = None if state is None else as_path(state)
     table = given = None
     if x is not None:
         table, given = model.events(x, weights)
@@ -143,7 +145,7 @@ def review(  # noqa: PLR0913
                 answers[name] = ask(subject)
                 if state is not None:
                     content = {"key": key, "answers": {n: asdict(a) for n, a in answers.items()}}
-                    write_whole(Path(state), strict_json.dumps(content).encode())
+                    write_whole(state, strict_json.dumps(content).encode())
             report(name)
     return Review({name: answers[name] for name in QUESTIONS}, subject)
 
@@ -158,12 +160,12 @@ def _key(subject: Subject) -> str:
     return digest.hexdigest()
 
 
-def _kept(state: str | Path | None, key: str) -> dict[str, Answer]:
+def _kept(state: Path | None, key: str) -> dict[str, Answer]:
     """Answers of an earlier call, if they are of the same subject."""
-    if state is None or not Path(state).is_file():
+    if state is None or not state.is_file():
         return {}
     try:
-        content = strict_json.loads(Path(state).read_bytes(), str(state))
+        content = strict_json.loads(state.read_bytes(), str(state))
         if content["key"] != key:
             return {}
         found = {name: Answer(**answer) for name, answer in content["answers"].items()}
