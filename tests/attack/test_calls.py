@@ -60,6 +60,8 @@ X = np.linspace(-1, 2, 50)
         (lambda m: gl.audit_systematics(OneObservable().templates(50, 1), 3), "give a list of gl"),
         (lambda m: gl.Systematic("a", X, -X, constraint="one"), "constraint: 'one'; give a number"),
         (lambda m: gl.Systematic("a", X, -X, constraint=1e-300), "a constraint of 1e-300"),
+        (lambda m: gl.Systematic("a", X, -X, same_events=3.0), "same_events is 3.0; give True"),
+        (lambda m: gl.Channels({"a": m, "b": m}).expected("a", {"a": 9, "b": 9}), "theta: 'a'; gi"),
         (lambda m: gl.Background("a", X, share="a tenth", error=None), "share: 'a tenth'; give a"),
         (lambda m: gl.Channels({"a": m, "b": m}).likelihood({"a": X, "b": X}, 3.0), "weights: flo"),
     ],

@@ -159,7 +159,7 @@ class Likelihood(Displayed, Derived):
         >>> example.likelihood(example.quantiles(0.4)).scan([0.4, 0.41, 0.42]).round(3)
         array([0. , 0.5, 2. ])
         """
-        points = np.asarray(theta, float)
+        points = as_numbers(theta, "theta")
         t = self.grid.to_unit(points[..., None] if len(self.parameters) == 1 else points)
         return np.asarray(self.curve(t) - self._floor)
 

@@ -137,9 +137,8 @@ class Channels(Mapping[str, Model]):
         Likelihood
         """
         self.check_names(events, "events")
+        self.grid.unit_point(theta)  # refuses what is no point
         names, values = self.grid.parameters, np.atleast_1d(np.asarray(theta, float))
-        if values.shape != (len(names),):
-            raise InputError(f"theta: {values.tolist()}; give {', '.join(names)}")
         given = dict(zip(names, values.tolist(), strict=True))
         return self.summed(
             {

@@ -268,7 +268,12 @@ def _side(value: Any, where: str) -> Side:
 
 def _numbered(given: Any, sides: list[Side], where: str) -> tuple[NDArray[np.int64], list[Side]]:
     """Event numbers of the nominal events, and the sides with theirs."""
-    every = [np.asarray(one) for one in given]
+    try:
+        every = [np.asarray(one) for one in given]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{where}: same_events is {given!r:.80}; give True, False or lists of event numbers"
+        ) from None
     if len(every) not in NUMBERS_NEEDED or len(every) != len(sides) + 1:
         raise InputError(
             f"{where}: same_events has {len(every)} lists of numbers; give those of the nominal "
