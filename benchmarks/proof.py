@@ -182,15 +182,15 @@ def binned(problem: Problem, seed: int) -> str:
 
 
 def plan(problem: Problem, seed: int) -> str:
-    """The error of the full simulation, foretold from a tenth of it."""
+    """The error of the full simulation, predicted from a tenth of it."""
     events = np.asarray(problem.events) // 10
     tenth = replace(problem, events=int(events) if events.ndim == 0 else tuple(events.tolist()))
     pilot = gl.plan(gl.fit(tenth.templates(seed + 1), seed=seed), problem.observed)
     full = gl.plan(model_of(problem.name, seed), problem.observed)
-    foretold = pilot.errors[pilot.factors == 10.0][0, 2]
+    predicted = pilot.errors[pilot.factors == 10.0][0, 2]
     found = full.errors[full.factors == 1.0][0, 2]
     weak = ", weak: rough" if pilot.weak else ""
-    return f"foretold {foretold:.4g}, found {found:.4g}, ratio {foretold / found:.3f}{weak}"
+    return f"predicted {predicted:.4g}, found {found:.4g}, ratio {predicted / found:.3f}{weak}"
 
 
 def shares(_problem: Problem, seed: int) -> str:
@@ -218,7 +218,7 @@ def shares(_problem: Problem, seed: int) -> str:
     stat = made.errors[made.factors == 10.0][0, 0]
     parts = [np.sqrt(total**2 - stat**2) for total in (made.shared_error, made.equal_error)]
     return (
-        f"{made.advice}: shares {np.round(made.shares, 2)}, foretold "
+        f"{made.advice}: shares {np.round(made.shares, 2)}, predicted "
         f"{made.shared_error / made.equal_error:.2f} of the total and {parts[0] / parts[1]:.2f} of "
         f"the part from simulation; its measured spread {ratio:.2f} +- "
         f"{ratio / np.sqrt(2 * (SHARED - 1)):.2f}"

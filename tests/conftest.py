@@ -31,7 +31,7 @@ def model(templates):
 
 @pytest.fixture(scope="session")
 def learnt(templates):
-    """The same, with the network's density taken at its word."""
+    """The same, with the network's density used as it is."""
     return gl.fit(templates, basis="gaussian", hidden=(4,), epochs=4, seed=3, calibrate=False)
 
 

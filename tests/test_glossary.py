@@ -18,15 +18,17 @@ PROSE = "\n".join(page.read_text() for page in PAGES if page.name not in ("gloss
 # Words to which these pages give a meaning of their own, or that not every physicist knows. What
 # they use more goes here and into the glossary.
 TERMS = """
-    audit, background, basis, belt, blind, bootstrap, budget, calibration, cell, channel, closure,
-    component, constraint, coverage, effective size, ensemble, epoch, error, estimate,
-    Feldman-Cousins, fold, gain, gap, goodness of fit, grid, held-out, impact, implied
-    prior, information, in situ, jes, leave one out, likelihood, MDN, model, morphing, network,
-    Newton steps, NLE, NPE, nuisance parameter, objective, observables, ONNX, over-fitting, p-value,
-    parameter of interest, pilot, plan, posterior, profile, pseudo-experiment, pull, query, replica,
-    review, ridge, sandwich, score, score check, seed, selection, share, simulation,
-    single-event resolution, slope, stat, summary, systematic, template, template check, toy, UHI,
-    units of log likelihood, validation, variation, virtual template, warning, Wilks, worker, zoo
+    audit, background, basis, belt, blind, bootstrap, budget, calibration, cell, channel,
+    Chebyshev, closure, component, constraint, coverage, degree, effective size, ensemble,
+    epoch, error, estimate, expression, Feldman-Cousins, floor, fold, gain, gap, goodness of
+    fit, grid, held-out, impact, implied prior, in situ, influence, information, jes, leave one
+    out, likelihood, MDN, model, morphing, network, Newton steps, NLE, NPE, nuisance parameter,
+    objective, observables, ONNX, over-fitting, p-value, parameter of interest, pattern, pilot,
+    plan, posterior, profile, pseudo-experiment, pull, query, replica, review, ridge, sandwich,
+    score, score check, seed, selection, sentinel, share, simulation, single-event resolution,
+    size, slope, standardised, stat, summary, systematic, template, template check, toy, UHI,
+    units of log likelihood, validation, variation, virtual template, warning, whiten, Wilks,
+    worker, zoo
 """
 
 

@@ -159,7 +159,7 @@ def test_noise_adds_over_parts_and_over_templates():
 
 
 def test_the_score_check_is_uniform_for_good_templates():
-    """Of all templates together; of each as the others foretell it, small values are rare: several
+    """Of all templates together; of each as the others predict it, small values are rare: several
     tests share the chance of a false alarm."""
     made = [
         score_check(calibrate(moments_of(lambda x: np.tanh(x)[:, None], gaussian, 500, seed)))
@@ -217,7 +217,7 @@ def test_templates_with_offsets_of_their_own_are_told():
     assert check.failed or check.suspects
 
 
-def test_two_templates_cannot_foretell_a_third():
+def test_two_templates_cannot_predict_a_third():
     check = score_check(calibrate(moments_of(lambda x: x[:, None], gaussian, t=T[::4])))
     assert check.p_values.tolist() == [1.0] * 3
 

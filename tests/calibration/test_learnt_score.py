@@ -1,4 +1,4 @@
-"""The mean score of a density that is taken at its word."""
+"""The mean score of a density that is used as it is."""
 
 import numpy as np
 import pytest

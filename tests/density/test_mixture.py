@@ -53,6 +53,16 @@ def test_it_is_the_sum_of_logs(basis, components, events, spread, seed):
     torch.testing.assert_close(weighted, weights @ each, **tolerance)
 
 
+@pytest.mark.parametrize("components", [1, 2, 4])
+@pytest.mark.parametrize("basis", BASES, ids=label)
+def test_a_projection_is_that_of_the_logs(basis, components):
+    log_c, z, t, _ = draw(basis, components, 50, 3.0, 1, groups=(2,))
+    matrix = torch.randn(7, 3, generator=torch.Generator().manual_seed(2)).double()
+    mixture = Mixture(basis, log_c, z)
+    found = mixture.projected(t, matrix)
+    torch.testing.assert_close(found, mixture.log_prob_at(t) @ matrix, rtol=1e-9, atol=1e-7)
+
+
 @pytest.mark.parametrize("spread", [1.0, 30.0])
 @pytest.mark.parametrize("components", [2, 4])
 def test_float32_loses_its_own_digits_only(components, spread):

@@ -56,7 +56,23 @@ def test_summaries_of_a_mixture_are_read_in_their_own_pieces():
 
 def test_events_of_no_nominal_one_have_the_mean_of_all_members(summaries):
     read = summaries(X[:20], np.arange(20) + len(X))
-    assert np.array_equal(read.unseen, read.usual)
+    size = read.usual.shape[1] - summaries.projection.shape[2]
+    assert np.array_equal(read.unseen[:, :size], read.usual[:, :size])
+
+
+def test_the_covariance_of_one_event_is_that_of_observed_events():
+    # Weights of pure noise teach both folds different things: their mean, which observed events
+    # have, spreads half as much as either.
+    noise = gl.Systematic("noise", up=1 + 0.3 * np.random.default_rng(1).normal(size=len(X)))
+    model = gl.fit(TEMPLATES, systematics=[noise], seed=1, hidden=3, epochs=2)
+    more = np.random.default_rng(6).normal(size=(20_000, 3)) + 0.5 * np.array([1.0, 0.5, 0.0])
+    known = model.measurement
+    parts = [known.summaries(c.mean(0), z) for _, c, z in event_features(model.network, more)]
+    right = np.cov(np.concatenate(parts).T)
+    stated = known.event_covariance(np.array([0.5, 0.0]))
+    ratios = np.linalg.eigvals(np.linalg.solve(stated, right)).real
+    assert ratios.min() > 0.75
+    assert ratios.max() < 1.25
 
 
 def test_other_weights_are_read_with_the_nominal_events(summaries, monkeypatch):

@@ -66,12 +66,12 @@ def test_templates_agree_and_a_swapped_one_does_not(good, templates):
     assert found.worst[1] == "x"
 
 
-def test_a_plan_foretells_the_error_of_more_simulation(good):
+def test_a_plan_predicts_the_error_of_more_simulation(good):
     pilot = gl.fit(EXAMPLE.templates(400, seed=3), hidden=6, seed=1)
     found = gl.plan(pilot, events=2_000)
-    foretold = found.errors[found.factors == 10.0][0, 2]
+    predicted = found.errors[found.factors == 10.0][0, 2]
     there = gl.plan(good, events=2_000)
-    assert foretold == pytest.approx(there.errors[there.factors == 1.0][0, 2], rel=0.2)
+    assert predicted == pytest.approx(there.errors[there.factors == 1.0][0, 2], rel=0.2)
     want = np.sqrt(
         np.mean(
             [good.expected(t, 2_000).maximum().error ** 2 for t in (0.14, 0.32, 0.5, 0.68, 0.86)]

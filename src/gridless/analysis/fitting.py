@@ -126,7 +126,7 @@ def _fit(
 
     from gridless.fitting import fit
 
-    given = {name: getattr(options, name) for name in FitOptions.model_fields}
+    given = dict(options)
     model = fit(
         inputs.templates,
         checkpoint=checkpoint,

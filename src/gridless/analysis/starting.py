@@ -116,7 +116,9 @@ def starting_analysis(pattern: str) -> str:
     text = TEMPLATE.replace("mtop_{mtop}.root:events", _quoted(pattern), 1)
     text = text.replace("  mtop: [165, 180]", "\n".join(bounds), 1)
     example = "  m_jjb: m_jjb\n  m_jj: m_jj\n  # ratio: m_jjb / m_jj"
-    return text.replace(example, "\n".join(lines), 1)
+    text = text.replace(example, "\n".join(lines), 1)
+    labels = "\n".join(f"#   {name}: ${name}$ [unit]" for name in found[0][0])
+    return text.replace("#   mtop: $m_t$ [GeV]\n#   m_jjb: $m_{jjb}$ [GeV]", labels, 1)
 
 
 def _quoted(text: str) -> str:

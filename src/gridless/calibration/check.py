@@ -14,10 +14,10 @@ from gridless.results import printing
 from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 
-SAME = 1e-9  # of 1 - correlation^2: two templates of which each alone foretells the other
-SUSPECT_P_VALUE = 2e-3  # of a template, times their number: of good fits two in 1,000 are told
+SAME = 1e-9  # of 1 - correlation^2: two templates of which each alone predicts the other
+SUSPECT_P_VALUE = 2e-3  # of a template, times their number: two in 1,000 good fits have a suspect
 FAILED_P_VALUE = 1e-3  # of all templates together
-LEAST_OTHERS = 2  # templates more than the free terms of the curve: fewer cannot foretell one
+LEAST_OTHERS = 2  # templates more than the free terms of the curve: fewer cannot predict one
 MOST_SUSPECTS = 1 / 3  # of the templates: where more are off, none can be called the wrong one
 # Rates at which the prior of a curve may fall off. Where observables change much between templates,
 # the large ones are needed; a template cannot choose them for itself, since it is left out.
@@ -41,7 +41,7 @@ class ScoreCheck(Lines):
     dof : float
         Its (effective) degrees of freedom.
     p_values : array (templates,)
-        For each template whether its mean is where the others foretell it; 1 where they are too few
+        For each template whether its mean is where the others predict it; 1 where they are too few
         to tell.
     information : float
         What the templates say of theta: how much worse a constant describes their means, in chi2.
@@ -124,40 +124,40 @@ def score_check(calibration: Calibration) -> ScoreCheck:
 
 
 def template_p_values(calibration: Calibration) -> Array:
-    """Whether the mean of each template is where the others foretell it.
+    """Whether the mean of each template is where the others predict it.
 
-    The worst template below the limit is taken out before the rest is looked at again: its
-    neighbours are not to blame. What was taken out is compared with the rest in the end.
+    The worst template below the limit is taken out before the rest is looked at again, since it
+    makes its neighbours look wrong too. What was taken out is compared with the rest in the end.
     """
     means, of_means = calibration.template_means()
     t, score = calibration.t, calibration.score_slopes(calibration.t)
     count = len(means)
 
-    def foretold(kept: NDArray[np.bool_], masked: bool) -> Array:
-        found = _foretold(t[kept], means[kept], of_means[kept], score[kept], masked)
+    def given_others(kept: NDArray[np.bool_], masked: bool) -> Array:
+        found = _given_others(t[kept], means[kept], of_means[kept], score[kept], masked)
         return np.nan_to_num(found, nan=0.0)  # of means that no simulation can have
 
     p_values, kept = np.ones(count), np.ones(count, bool)
     least = t.shape[1] + 1 + LEAST_OTHERS
     try:
         while kept.sum() > least:
-            p_values[kept] = foretold(kept, masked=True)
+            p_values[kept] = given_others(kept, masked=True)
             worst = int(np.where(kept, p_values, np.inf).argmin())
             if p_values[worst] >= SUSPECT_P_VALUE / count:
                 break
             if kept.sum() <= (1 - MOST_SUSPECTS) * count:
-                return foretold(np.ones(count, bool), masked=False)
+                return given_others(np.ones(count, bool), masked=False)
             kept[worst] = False
         for k in np.flatnonzero(~kept):
             with_k = kept | (np.arange(count) == k)
-            again = foretold(with_k, masked=False)[with_k[:k].sum()]
+            again = given_others(with_k, masked=False)[with_k[:k].sum()]
             p_values[k] = max(p_values[k], again)
     except np.linalg.LinAlgError:
         return np.zeros(count)  # covariances that no simulation can have
     return p_values
 
 
-def _foretold(t: Array, means: Array, of_means: Array, score: Array, masked: bool) -> Array:
+def _given_others(t: Array, means: Array, of_means: Array, score: Array, masked: bool) -> Array:
     """The p-value of each template, given the others.
 
     Several directions of the summary are looked at, each a number per template: the scores at the
@@ -206,7 +206,7 @@ def _left_out(
     """The p-value of each of the numbers y, given the others; and given the others without the one
     that hides it best, times their number.
 
-    What the others foretell is a mixture over priors: each has the likelihood of the others as its
+    What the others predict is a mixture over priors: each has the likelihood of the others as its
     weight, of p parameters to the power 1 / p, since inner templates say little of how smooth the
     curve is where it is steepest, and most templates are at an edge of some parameter. So its
     tails are as long as is not known how smooth the curve is. With P the inverse of

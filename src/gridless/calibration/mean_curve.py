@@ -92,11 +92,11 @@ def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     moments : Moments
         Those of the whitened summary.
     certain : bool
-        For long summaries and few templates. Turn to components of curvature only where it is
-        beyond the noise: the component with the most curvature is otherwise that of the most
-        noise. Take a curvature far beyond the change of the means as unlikely beforehand, and let
-        the prior fall off from a degree of half as many as there are templates at the latest. But
-        count on curvature of what one event resolves in every component, if some have it.
+        For long summaries and few templates, as measurements have them. Components are turned
+        towards curvature only where it exceeds the noise: else the one with the most curvature is
+        the one with the most noise. Curvatures far beyond the change of the means are unlikely
+        beforehand. The prior falls off at the latest from the degree that is half the number of
+        templates. If some components have the curvature that one event resolves, all may have it.
 
     Returns
     -------

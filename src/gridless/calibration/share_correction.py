@@ -1,4 +1,4 @@
-"""Shares of bins at any theta: what weighted events foretell, corrected by what templates show.
+"""Shares of bins at any theta: what weighted events predict, corrected by what templates show.
 
 Simulated events that are weighted to theta give the share f_b(theta) of bin b. All events of a
 template tell the share s_bk at its theta. Their difference
@@ -59,7 +59,7 @@ class Corrected(NamedTuple):
     shares : array (bins,)
         The share of each bin, with a sum of 1.
     changes : array (bins, changes)
-        Relative changes of the shares, each as likely as not, and independent of each other.
+        Independent relative changes of the shares, each of one standard deviation.
     """
 
     where: NDArray[np.int64]
@@ -117,14 +117,14 @@ class ShareCorrection:
         return np.asarray((np.cumsum(mean) - 0.5 * mean)[:, None])
 
     @cached_property
-    def foretold(self) -> Array:
+    def predicted(self) -> Array:
         """The shares (templates, bins) that the weighted events have."""
         return np.array([self.content(w) for w in self.drawn.weights])
 
     @cached_property
     def noise(self) -> Array:
         """The covariance of the differences at all templates and bins, if the weights are right."""
-        rest, f = self.drawn.weights - self.drawn.own, self.foretold
+        rest, f = self.drawn.weights - self.drawn.own, self.predicted
         found = self._covariance(rest, f, rest, f)
         for k, variance in enumerate(self.drawn.left):
             # A bin without events does not know that its share is 0.
@@ -145,7 +145,7 @@ class ShareCorrection:
 
     def __call__(self, t: Array, weights: Array) -> Corrected:
         """The shares at a point t of the unit box, to which `weights` (events,) weight them."""
-        f, all_f = self.content(weights), self.foretold
+        f, all_f = self.content(weights), self.predicted
         rest = self.drawn.weights - self.drawn.own
         crossed = self._covariance(weights[None], f[None], rest, all_f)[0]
         own = self._covariance(weights[None], f[None], weights[None], f[None])[0, :, 0]
@@ -188,7 +188,7 @@ class ShareCorrection:
         return _kernel(self.process, (t, f), (other, g), self.places)
 
     def _total(self, process: _Process) -> Array:
-        points = self.unit, self.foretold
+        points = self.unit, self.predicted
         return np.asarray(self.noise + _kernel(process, points, points, self.places))
 
     def _log_evidence(self, process: _Process) -> float:
@@ -196,7 +196,7 @@ class ShareCorrection:
             root = np.linalg.cholesky(self._total(process))
         except np.linalg.LinAlgError:  # shares of weights of either sign may be below 0
             return -np.inf
-        rest = np.linalg.solve(root, (self.seen - self.foretold).ravel())
+        rest = np.linalg.solve(root, (self.seen - self.predicted).ravel())
         return float(-0.5 * rest @ rest - np.log(np.diag(root)).sum())
 
 

@@ -6,7 +6,7 @@ The share of cell c is a polynomial in theta with more terms than there are temp
 
 m_c its mean over all templates. Constant and linear terms are hardly held back. The others have a
 normal prior that falls off with the degree; its width and how fast it falls are what the templates
-make likely, for the cell itself and for all of them. No network has a say in it: the share of a
+make likely, for the cell itself and for all of them. No network enters: the share of a
 cell is a straight line in the share of a background, and else a smooth curve. The uncertainty is
 that of the templates' statistics and of what they leave open between them.
 """

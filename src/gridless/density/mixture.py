@@ -131,16 +131,13 @@ class Mixture:
     def sum_log_prob(self, t: Tensor, weights: Tensor | None = None) -> Tensor:
         """sum_n w_n log p(t_j | x_n) in float64 (..., values), of t (values, parameters) and
         weights (events) in float64."""
-        log_c, basis, z = self._log_weights(), self.basis, self.z
+        basis = self.basis
         if not isinstance(basis, PolynomialBasis):
-            at = self._log_shape_at(t) + log_c.unsqueeze(-2)
+            at = self._log_shape_at(t) + self._log_weights().unsqueeze(-2)
             # Events last, as they are in memory: (..., components, values, events).
             first, others = _relative(at.mT.movedim(-3, -1))
             return _weighted(first, weights) + _sum_log_one_plus(others, weights)
-        constant = (log_c + basis.constant(z)).mT.unsqueeze(-2)
-        c = torch.cat([constant, basis.coefficients(z).movedim(-3, -1)], dim=-2)
-        terms = torch.cat([torch.ones_like(t[:, :1]), basis.terms(t)], dim=-1)
-        first, others = _relative(c)
+        terms, first, others = self._polynomials(basis, t)
         total = _weighted(first, weights) @ terms.double().T
         groups, events = others[..., 0, 0].numel(), others.shape[-1]
         size = max(MIN_BLOCK_EVENTS, BLOCK_NUMBERS // max(1, groups * len(t)))
@@ -149,6 +146,26 @@ class Mixture:
             of_part = None if weights is None else weights[part]
             total += _sum_log_one_plus(terms @ others[..., part], of_part)
         return total
+
+    def projected(self, t: Tensor, matrix: Tensor) -> Tensor:
+        """sum_j log p(t_j | x) M_jk of every event (..., events, k), of t (values, parameters) and
+        M (values, k)."""
+        if not isinstance(self.basis, PolynomialBasis) or self.components == 1:
+            return self.log_prob_at(t) @ matrix
+        terms, first, others = self._polynomials(self.basis, t)
+        of_first = (matrix.T @ terms) @ first
+        zero = torch.zeros((), dtype=terms.dtype)
+        above = reduce(torch.logaddexp, (terms @ others).unbind(-3), zero)
+        return (of_first + matrix.T @ above).mT
+
+    def _polynomials(self, basis: PolynomialBasis, t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The terms of a polynomial at t, and the coefficients of the first component's and of the
+        others' differences from it, events last: (values, k), (..., k, events),
+        (..., components - 1, k, events)."""
+        constant = (self._log_weights() + basis.constant(self.z)).mT.unsqueeze(-2)
+        c = torch.cat([constant, basis.coefficients(self.z).movedim(-3, -1)], dim=-2)
+        terms = torch.cat([torch.ones_like(t[:, :1]), basis.terms(t)], dim=-1)
+        return terms, *_relative(c)
 
     def _log_weights(self) -> Tensor:
         """What is added to the shapes of the components."""

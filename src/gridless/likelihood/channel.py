@@ -102,7 +102,7 @@ class Channel:
     undivided : array, optional
         sum_i w_i log q of an implied prior that was not divided by.
     mean_score : Source, optional
-        Of a density that was taken at its word: its mean score in the simulation, then what that is
+        Of a density that is used as it is: its mean score in the simulation, then what that is
         uncertain by.
     warnings : tuple of EstimateWarning
         Those that hold for every estimate with the model.

@@ -103,7 +103,7 @@ WARNINGS = (
     ),
     Rule(
         "template_check",
-        "the mean summary of a template is not where the other templates foretell it (p < 0.002 "
+        "the mean summary of a template is not where the other templates predict it (p < 0.002 "
         "over their number)",
         "look for a wrong file, label or weight of the template that is named; if there is none, "
         "the observables change faster there than the grid follows: simulate a value beside it",

@@ -158,6 +158,7 @@ class Joint:
 
     @cached_property
     def floor(self) -> float:
+        """The least value, at the best values of all names."""
         return self.slopes(self.best)[0]
 
     @cached_property
@@ -237,7 +238,8 @@ class Joint:
         return float(brentq(excess, below, above, xtol=1e-3)), False
 
     def _stretch(self, axes: list[int], step: Array) -> float:
-        """The curvature of the profile along a step of one standard deviation; 1 by right."""
+        """The curvature of the profile along a step of one standard deviation: 1 where the variance
+        of the score is its slope."""
         moves = self.free & ~self.at_bound
         inverse = inverse_on(self.slopes(self.best)[2], moves)
         if inverse is None:

@@ -123,7 +123,7 @@ class Process:
         """tr(W C) of the noise C, in terms of which sums over coefficients give it: (terms, terms)
         of the nominal mean, and (systematics,) of each linear shift at t."""
         half = np.linalg.cholesky(weight).T
-        # What is left open is not in the curve, so that it fakes nothing: noise alone counts.
+        # What the templates leave open is not in the fitted curve: only noise is taken as slope.
         rows = np.einsum("ij,mjr->mir", half, self.noise).reshape(len(self.powers), -1)
         phi = shift_terms(t[: self.t.shape[1]], self.shift_powers)
         of_shifts = [np.einsum("ij,ij", weight, one.noise(phi)) for one in self.linear]

@@ -154,9 +154,9 @@ class SummaryTerm:
         self._weaken(own)
 
     def _weaken(self, own: Array) -> None:
-        """Take less of the correction where more would be taken out than there is: events never
-        know less of a nuisance parameter than nothing, and of all of them at least a fifth of what
-        they seem to know."""
+        """Halve the correction until the information that it leaves is enough: of every nuisance
+        parameter at least that of its constraint, and of all parameters together at least
+        `LEAST_CURVATURE` of what there is without the correction."""
         known = self.known
         slopes = known.at(own).slopes
         count = len(known.grid.parameters)

@@ -165,6 +165,7 @@ def _summarised(network: Network, x: Array) -> Iterator[tuple[slice, Tensor, Ten
     basis = summary_basis(network)
     points = chebyshev.box_points((PROJECTED_POINTS[basis.parameters],) * basis.parameters)
     t = torch.as_tensor(points, dtype=network.dtype)
+    matrix = _projection(basis, points).to(network.dtype)
     for part in event_blocks(len(x), network.members * (1 if own else len(t))):
         with torch.no_grad():
             z = network.standardise(torch.as_tensor(x[part]))
@@ -172,8 +173,7 @@ def _summarised(network: Network, x: Array) -> Iterator[tuple[slice, Tensor, Ten
             if own is not None:
                 yield part, mixture.coefficients(), z
             else:
-                values = mixture.log_prob_at(t)
-                yield part, values @ _projection(basis, points).to(network.dtype), z
+                yield part, mixture.projected(t, matrix), z
 
 
 def _projection(basis: PolynomialBasis, points: Array) -> Tensor:

@@ -105,7 +105,7 @@ class Model(Simulating):
 
     @property
     def calibration(self) -> Calibration | None:
-        """What makes likelihoods; None where the network's density is taken at its word."""
+        """What makes likelihoods; None where the network's density is used as it is."""
         return self.known if self.options.calibrate else None
 
     @property
@@ -142,14 +142,10 @@ class Model(Simulating):
             f"{network.components} {network.basis.name} component(s) each\n"
             f"  objective {self.options.objective}, prior {self.options.prior}, "
             f"max |log q| = {self.implied_prior.max_log:.3g}"
-            + (f"\n  sizes tried: {self._sizes}" if self.record.sizes else "")
+            + ("\n  sizes tried, with their gain:" if self.record.sizes else "")
+            + "".join(f"\n    {size}" for size in self.record.sizes)
             + (f"\n  {self.check}" if self.check is not None else "")
         )
-
-    @property
-    def _sizes(self) -> str:
-        """The sizes that were tried, and what each gained on held-out events."""
-        return "; ".join(str(size) for size in self.record.sizes)
 
     def _repr_html_(self) -> str:
         network, record = self.network, self.record
@@ -164,7 +160,7 @@ class Model(Simulating):
             "objective, prior": f"{self.options.to_dict()['objective']}, {self.options.prior}",
             "gain on held-out events": gain,
             "max |log q|": f"{self.implied_prior.max_log:.3g}",
-            "sizes tried": self._sizes,
+            "sizes tried, with their gain": "; ".join(str(size) for size in record.sizes),
             "score check": "" if self.check is None else str(self.check).partition(": ")[2],
         }
         cells = [[escape(name), escape(text)] for name, text in rows.items() if text]
@@ -204,7 +200,7 @@ class Model(Simulating):
         """The likelihood of checked and selected events (events, observables).
 
         Observables are held at the ends of what was simulated. Events farther outside than the
-        simulation is wide say nothing about theta: they count 0 and are told of.
+        simulation is wide say nothing about theta: they count 0, and a warning names them.
         """
         far = far_events(self.network, table)
         absurd = far.any(axis=1)

@@ -114,7 +114,7 @@ class FitOptions(BaseModel):
     def to_dict(self) -> dict[str, Any]:
         """The options in what JSON can hold: a basis or objective given as an object by its name,
         with its settings."""
-        options = {name: getattr(self, name) for name in type(self).model_fields}
+        options = dict(self)
         named = {name: _named(options[name]) for name in ("basis", "objective")}
         # A network given by hand is not saved in words: `load` takes it by hand too.
         network = self.network if isinstance(self.network, str) else None

@@ -72,10 +72,12 @@ def draw_history(model: Model, *, ax: Any = None, experiment: str | None = None)
             axes.plot(step, values, "o-", ms=3, color=color, label=name)
         axes.set(xlabel="epoch (the last: Newton steps)", ylabel="cost per event")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        # The first epochs are off the scale of what is still to be gained.
-        tail = [v for e in history[len(step) // 4 :] for v in (e.training, e.validation)]
-        margin = max(0.3 * (max(tail) - min(tail)), 1e-4)
-        axes.set_ylim(min(tail) - margin, max(tail) + margin)
+        # The first epochs may be far off the scale of what is still to be gained.
+        costs = np.array([(one.training, one.validation) for one in history])
+        last = costs[len(step) // 4 :]
+        low, high = np.nanmin(last), np.nanmax(last)
+        reach = max(high - low, 1e-4)
+        axes.set_ylim(low - 0.2 * reach, min(np.nanmax(costs), high + 3 * reach) + 0.2 * reach)
         axes.legend()
     return figure
 
@@ -91,7 +93,7 @@ def draw_check(
 ) -> Figure:
     """The score check: how far the mean score of each template would move an estimate at its value.
 
-    A template that is not where the others foretell it is red.
+    A template that is not where the others predict it is red.
 
     Parameters
     ----------
@@ -325,5 +327,7 @@ def _draw_observable(
     reach = 1.15 * float(np.nanmax(np.abs(ratio[list(drawn)] - 1)))
     limits = one.edges[0], one.edges[-1]
     top.set(ylim=(0, 1.05 * shares.max()), xlim=limits, xticklabels=[])
+    # Shares of some percent without a power of ten, which would lie on the experiment's label.
+    top.ticklabel_format(axis="y", scilimits=(-3, 3))
     bottom.set(xlim=limits, ylim=(1 - reach, 1 + reach))
     bottom.xaxis.set_major_locator(few_ticks())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from markupsafe import Markup
 
 from gridless import strict_json
 from gridless.files.table import as_path
@@ -16,7 +17,7 @@ from gridless.report.card import BAD, CAREFUL, GOOD, Card, Check
 from gridless.report.data_figures import draw_budget, draw_data
 from gridless.report.page import Section, render_report
 from gridless.report.style import BLACK, BLUE, GREY, RED, SKY, new_figure, style, symbol
-from gridless.report.typeset import data_address
+from gridless.report.typeset import data_address, ranges_html, symbols_html
 from gridless.validation.review.answer import OPEN, Answer
 from gridless.validation.review.run import Review
 
@@ -88,7 +89,7 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
             f"{number}. {answer.question}",
             check=_check(answer),
             label=TITLES[name],
-            figure=_figure(name, answer, review),
+            figures=_figures(name, answer, review),
             show=answer.question,
             numbers=answer.numbers,
         )
@@ -96,8 +97,8 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
     if command:
         sections["made"] = Section("How this page was made", text=command)
     page = render_report(
-        f"Review of {', '.join(model.grid.parameters)}",
-        f"A model of {len(model.grid)} templates of {model.grid.describe()}, {events}.",
+        Markup("Review of ") + symbols_html(model.grid),
+        Markup(f"A model of {len(model.grid)} templates of {ranges_html(model.grid)}, {events}."),
         sections,
         card=card,
     )
@@ -107,7 +108,8 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
 
 
 def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
+    shown = text.replace("chi2", "χ²")
+    return f"{shown[0].upper()}{shown[1:]}" + ("" if text.endswith(".") else ".")
 
 
 def _check(answer: Answer) -> Check:
@@ -117,17 +119,22 @@ def _check(answer: Answer) -> Check:
     return Check(words, _sentence(answer.text), verdict, "" if verdict == GOOD else answer.cure)
 
 
-def _figure(name: str, answer: Answer, review: Review) -> Figure | None:
-    """The figure of an answer; None where it has none."""
+def _figures(name: str, answer: Answer, review: Review) -> list[Figure]:
+    """The figures of an answer."""
+    if answer.verdict == OPEN or not answer.numbers:
+        return []
+    if name == "data":
+        model, likelihood = review.subject.model, review.subject.likelihood
+        return [draw_data(model, likelihood, one) for one in model.observables]
     draw = FIGURES.get(name)
-    if draw is None or answer.verdict == OPEN or not answer.numbers:
-        return None
     with style():
-        return draw(answer.numbers, review)
+        figure = None if draw is None else draw(answer.numbers, review)
+    return [] if figure is None else [figure]
 
 
 def _symbol(name: str, review: Review) -> str:
-    return symbol(name, review.subject.model.query.labels)
+    """How a figure calls a parameter."""
+    return symbol(name, review.subject.model.grid.labels)
 
 
 def _points(
@@ -160,7 +167,8 @@ def _bias(numbers: dict[str, Any], review: Review) -> Figure | None:
     true = np.array(numbers["true"])
     for p, name in enumerate(names):
         pulls = np.array([np.nan if v is None else v for v in numbers["pulls"][p]], float)
-        axes.plot(true[:, p], pulls, "os^"[p], color=(BLACK, BLUE, RED)[p], label=name)
+        colour, called = (BLACK, BLUE, RED)[p], _symbol(name, review)
+        axes.plot(true[:, p], pulls, "os^"[p], color=colour, label=called)
     axes.set_xlabel(", ".join(_symbol(name, review) for name in names))
     axes.set_ylabel("pull without the template")
     if len(names) > 1:
@@ -168,12 +176,12 @@ def _bias(numbers: dict[str, Any], review: Review) -> Figure | None:
     return figure
 
 
-def _coverage(numbers: dict[str, Any], _review: Review) -> Figure:
+def _coverage(numbers: dict[str, Any], review: Review) -> Figure:
     figure = new_figure(SIZE)
     axes = figure.subplots()
     for name, one in numbers["parameters"].items():
         edges = np.array(one["edges"])
-        axes.stairs(one["pulls"], edges, label=f"{name}: width {one['width']:.2f}")
+        axes.stairs(one["pulls"], edges, label=f"{_symbol(name, review)}: width {one['width']:.2f}")
     middle = np.linspace(-4, 4, 200)
     normal = np.exp(-0.5 * middle**2) / np.sqrt(2 * np.pi)
     axes.plot(middle, numbers["toys"] * (edges[1] - edges[0]) * normal, color=GREY, ls="--")
@@ -185,18 +193,19 @@ def _coverage(numbers: dict[str, Any], _review: Review) -> Figure:
 
 def _bounds(numbers: dict[str, Any], review: Review) -> Figure:
     rows = [
-        (f"{name} {one['level']:.0%} {label}", 0.5 * (low + high), 0.5 * (high - low))
+        (f"{name if len(numbers) > 1 else ''} {one['level']:.0%} {label}".strip(),
+         0.5 * (low + high), 0.5 * (high - low))
         for name, levels in numbers.items()
         for one in levels
         for label, (low, high) in (
             ("Wilks", one["wilks"]),
             ("Feldman-Cousins", one["feldman_cousins"]),
         )
-    ]
+    ]  # fmt: skip
     return _points(rows, ", ".join(_symbol(name, review) for name in numbers))
 
 
-def _simulation(numbers: dict[str, Any], _review: Review) -> Figure:
+def _simulation(numbers: dict[str, Any], review: Review) -> Figure:
     figure = new_figure(SIZE)
     axes = figure.subplots()
     events = np.array(numbers["factors"]) * numbers["simulated"]
@@ -206,7 +215,7 @@ def _simulation(numbers: dict[str, Any], _review: Review) -> Figure:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("simulated events")
-    axes.set_ylabel(f"error of {numbers['parameter']}")
+    axes.set_ylabel(f"error of {_symbol(numbers['parameter'], review)}")
     axes.legend()
     return figure
 
@@ -268,10 +277,6 @@ def _binned(numbers: dict[str, Any], _review: Review) -> Figure:
     return _points(rows, "binned fit - result, with its expected spread", (0.0, 0.0))
 
 
-def _data(_numbers: dict[str, Any], review: Review) -> Figure:
-    return draw_data(review.subject.model, review.subject.likelihood)
-
-
 def _expected(_numbers: dict[str, Any], review: Review) -> Figure:
     return draw_budget(review.subject.estimate)
 
@@ -281,7 +286,6 @@ FIGURES: dict[str, Callable[[dict[str, Any], Review], Figure | None]] = {
     "coverage": _coverage,
     "bounds": _bounds,
     "simulation": _simulation,
-    "data": _data,
     "templates": _templates,
     "probabilities": _probabilities,
     "stability": _stability,

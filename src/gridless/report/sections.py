@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -25,6 +26,7 @@ from gridless.report.typeset import (
     interval_html,
     rounded_html,
     title_html,
+    titles_html,
     value_html,
 )
 from gridless.templates.query import FileRecord
@@ -230,7 +232,7 @@ def check(subject: Subject) -> Section | None:
     if found is None:
         return None
     names = [model.grid.label(k) for k in found.suspects]
-    told = f"Not like the others: {'; '.join(names)}" if names else "Every template is like them"
+    told = f"{'; '.join(names)}: off that curve." if names else "All agree with it."
     head = ["template", "shift", "error", "p-value"]
     rows, numbers = [], []
     width = model.grid.bounds[:, 1] - model.grid.bounds[:, 0]
@@ -239,12 +241,13 @@ def check(subject: Subject) -> Section | None:
         pairs = list(zip(shift.tolist(), error.tolist(), strict=True))
         moved = Markup(", ").join(rounded_html(s, e) for s, e in pairs)
         wide = Markup(", ").join(rounded_html(e, e) for _, e in pairs)
-        rows.append([model.grid.label(k), moved, wide, f"{chance:.2g}"])
+        at = ", ".join(f"{value:g}" for value in model.grid.values[k])
+        rows.append([at, moved, wide, f"{chance:.2g}"])
         numbers.append([model.grid.label(k), *shift.tolist(), *error.tolist(), chance])
-    caption = "Score check by template"
+    caption = "Score check of " + titles_html(model.grid)
     if len(rows) > MOST_ROWS:
         order = np.argsort(found.p_values)[:MOST_ROWS]
-        rows, caption = [rows[k] for k in order], f"{caption}: the {MOST_ROWS} least p-values"
+        rows, caption = [rows[k] for k in order], caption + f": the {MOST_ROWS} least p-values"
     parameters = model.grid.parameters
     events = None if subject.likelihood is None else subject.likelihood.events
     exact = [f"{what}_{p}" for what in ("shift", "error") for p in parameters]
@@ -252,8 +255,8 @@ def check(subject: Subject) -> Section | None:
         "Score check",
         figure=draw_check(model, events=events, experiment=subject.experiment),
         lead="The mean score of every template at its own value: how far it would move an estimate "
-        f"there. χ²/dof = {found.chi2:.1f}/{found.dof:.1f}, p-value {found.p_value:.2g}. The mean "
-        f"of a template is also compared with what the others foretell there. {told}.",
+        f"there. χ²/dof = {found.chi2:.1f}/{found.dof:.1f}, p-value {found.p_value:.2g}. Every "
+        f"template is also compared with the curve through the others (p-value). {told}",
         show=f"The shift of {parameters[0]} at every template, with its error",
         tables=[Table(head, rows, caption, numbers, ["template", *exact, "p_value"])],
     )
@@ -299,11 +302,20 @@ def training(subject: Subject) -> Section:
 
 
 def _options(model: Model) -> list[list[str]]:
-    """Every option of the fit; where the default is None, what it came to."""
-    record, query = model.record, model.query
-    chosen = {"epochs": record.epochs, "batch": record.batch, "validation": record.validation}
+    """Every option of the fit; of those that were not given, what the fit chose."""
+    record, query, network = model.record, model.query, model.network
+    shape = ", ".join(f"{name} {value:g}" for name, value in network.basis.options().items())
+    own: dict[str, Any] = {
+        "basis": f"{network.basis.name} ({shape})" if shape else network.basis.name,
+        "hidden": network.conditioner.describe(),
+        "ensemble": network.members,
+        "ridge": next((one.ridge for one in record.sizes if one.chosen and one.hidden), None),
+    }
+    given = model.options.to_dict()
+    chosen = {name: value for name, value in own.items() if given[name] is None}
+    chosen |= {"epochs": record.epochs, "batch": record.batch, "validation": record.validation}
     reading = {"selection": query.selection, "weight": query.weight, "where": record.where}
-    options = model.options.to_dict() | chosen | reading
+    options = given | chosen | reading
     return [[name, str(value)] for name, value in options.items() if value is not None]
 
 

@@ -16,6 +16,7 @@ from gridless import strict_json
 from gridless.likelihood.estimate import ParameterEstimate
 from gridless.results import printing
 from gridless.results.labels import label_html, symbol_of, unit_of
+from gridless.templates.grid import Grid
 
 MINUS = "\u2212"  # as long as a plus
 SMALLEST_PLAIN = 1e-5  # errors of less and of more are written with a power of ten
@@ -107,6 +108,28 @@ def title_html(name: str, label: str = "") -> Markup:
     """The label of a parameter or observable, with its unit."""
     shown = "$\\theta$" if name == "theta" and not label else label or name
     return Markup(label_html(shown))
+
+
+def symbols_html(grid: Grid) -> Markup:
+    """The symbols of a grid's parameters."""
+    return Markup(", ").join(symbol_html(n, grid.labels.get(n, "")) for n in grid.parameters)
+
+
+def titles_html(grid: Grid) -> Markup:
+    """The labels of a grid's parameters, with their units."""
+    return Markup(", ").join(title_html(n, grid.labels.get(n, "")) for n in grid.parameters)
+
+
+def ranges_html(grid: Grid) -> Markup:
+    """`m_t from 165 to 180 GeV`: the parameters of a grid with their bounds."""
+    shown = []
+    for name, (low, high) in zip(grid.parameters, grid.bounds.tolist(), strict=True):
+        label = grid.labels.get(name, "")
+        unit = unit_of(label)
+        behind = f"{THIN}{label_html(unit)}" if unit else ""
+        ends = f"{_power(f'{low:g}')} to {_power(f'{high:g}')}"
+        shown.append(symbol_html(name, label) + Markup(f" from {ends}{behind}"))
+    return Markup(", ").join(shown)
 
 
 def value_html(one: ParameterEstimate, *, with_unit: bool = True) -> Markup:

@@ -16,8 +16,7 @@ from gridless.model.model import Model
 from gridless.report.card import make_card
 from gridless.report.page import Section, render_report
 from gridless.report.sections import OF_A_CHANNEL, SECTIONS, Subject
-from gridless.report.typeset import symbol_html
-from gridless.templates.grid import Grid
+from gridless.report.typeset import ranges_html, symbol_html, symbols_html
 from gridless.templates.query import FileRecord
 from gridless.validation.closure import Closure
 
@@ -90,8 +89,9 @@ def write_report(  # noqa: PLR0913
             if found is not None:
                 found = replace(found, title=f"{found.title}: {channel}")
             made[f"{name}-{number}"] = found
+    what = "A model of" if subject.estimate is None else "Measurement of"
     page = render_report(
-        _title(model.grid, subject),
+        Markup(f"{what} ") + symbols_html(model.grid),
         Markup(" ").join(_intro(own, name) for name, own in channels.items()),
         {name: section for name, section in made.items() if section is not None},
         card=make_card(subject),
@@ -101,20 +101,13 @@ def write_report(  # noqa: PLR0913
     return target
 
 
-def _title(grid: Grid, subject: Subject) -> Markup:
-    """What the page is about, with the parameters' symbols."""
-    names = [symbol_html(name, grid.labels.get(name, "")) for name in grid.parameters]
-    what = "A model of" if subject.estimate is None else "Measurement of"
-    return Markup(f"{what} ") + Markup(", ").join(names)
-
-
 def _intro(model: Model, channel: str) -> Markup:
     """What the model of a channel was made of."""
     count = len(model.observables)
     labels = model.query.labels
     names = Markup(", ").join(symbol_html(n, labels.get(n, "")) for n in model.observables)
     observables = Markup(f"{count} observable{'s' if count > 1 else ''}: {names}")
-    simulated = f"{len(model.grid)} templates of {model.grid.describe()}"
+    simulated = Markup(f"{len(model.grid)} templates of {ranges_html(model.grid)}")
     if model.files:
         simulated += f" with {sum(file.events for file in model.files):,} simulated events"
     start = f"{channel}: from" if channel else "From"

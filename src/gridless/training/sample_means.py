@@ -2,10 +2,10 @@
 
 The summary is [c, s], the network's coefficients and one for each systematic. Events that the
 network has seen would count its fit to their noise: where that shows, the c of an event is that
-of the member of the ensemble which has not seen it.
+of the member of the ensemble which has not seen it. Its s is that of the other fold's projection.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +22,8 @@ from gridless.training.projections import folds_of
 
 
 class Read(NamedTuple):
-    """Summaries (events, d) of events: by members that have not seen them, and by the mean of all
-    members, as those of observed events are."""
+    """Summaries (events, d) of events: by the member and the fold that have not seen them, and by
+    the mean of all members and folds, as those of observed events are."""
 
     unseen: Array
     usual: Array
@@ -58,16 +58,16 @@ class Summaries:
         for part, c, z in event_features(self.network, x):
             rows, other = np.arange(len(z)), 1 - fold[part]
             mean = c.mean(0)
-            learnt = self.features.project(mean, z, both).reshape(-1, folds, count)[rows, other]
-            usual.append(np.hstack([mean, learnt]))
+            each = self.features.project(mean, z, both).reshape(-1, folds, count)
+            usual.append(np.hstack([mean, each.mean(axis=1)]))
+            own, learnt = mean, each[rows, other]
             if member is not None:
                 own = np.where(member[part, None] >= 0, c[member[part], rows], mean)
                 # c is the first of the features, which are linear in it.
                 first = self.projection[:, : c.shape[2]]
-                moved = np.einsum("nc,ncs->ns", own - mean, first[other])
-                unseen.append(np.hstack([own, learnt + moved]))
-        found = np.concatenate(usual)
-        return Read(np.concatenate(unseen) if unseen else found, found)
+                learnt = learnt + np.einsum("nc,ncs->ns", own - mean, first[other])
+            unseen.append(np.hstack([own, learnt]))
+        return Read(np.concatenate(unseen), np.concatenate(usual))
 
     def _members(self, key: NDArray[np.int64]) -> NDArray[np.int64] | None:
         if self.member is None or self.network.members == 1:
@@ -127,9 +127,10 @@ def read_process(
     for template in range(len(sample.t)):
         rows = np.flatnonzero(sample.nominal.point == template)
         read = summaries(sample.nominal.x[rows], sample.nominal.key[rows])
-        nominal = _mean(sample.nominal, rows, read, "the templates")
+        nominal = _mean(sample.nominal, rows, read.unseen, "the templates")
         means.append(nominal.mean)
-        covariances.append(nominal.covariance)
+        # Members and folds disagree: of one observed event their mean is taken, which spreads less.
+        covariances.append(_mean(sample.nominal, rows, read.usual, "the templates").covariance)
         of_means.append(nominal.mean_covariance)
         differences = differences or _no_differences(sample, len(nominal.mean))
         for varied, found in zip(sample.varied, differences, strict=True):
@@ -138,7 +139,8 @@ def read_process(
                 for side in varied.sides:
                     own = np.flatnonzero(side.point == point)
                     if side.x is sample.nominal.x and np.array_equal(own, rows):
-                        sides.append(_mean(side, own, read, _name(varied)))  # other weights alone
+                        # Other weights alone.
+                        sides.append(_mean(side, own, read.unseen, _name(varied)))
                     else:
                         sides.append(_read_mean(summaries, side, int(point), varied))
                 found.set(int(point), sides, nominal)
@@ -159,17 +161,12 @@ def _no_differences(sample: ProcessSamples, size: int) -> tuple[Differences, ...
 
 def _read_mean(summaries: Summaries, side: Events, point: int, varied: Varied) -> Mean:
     own = np.flatnonzero(side.point == point)
-    return _mean(side, own, summaries(side.x[own], side.key[own]), _name(varied))
+    return _mean(side, own, summaries(side.x[own], side.key[own]).unseen, _name(varied))
 
 
-def _mean(events: Events, own: NDArray[np.int64], read: Read, what: str) -> Mean:
+def _mean(events: Events, own: NDArray[np.int64], y: Array, what: str) -> Mean:
     weights, key = events.weights[own], events.key[own]
-    found = sample_mean(read.unseen, weights, key, folds_of(key), what)
-    if read.usual is read.unseen:
-        return found
-    # Members disagree: of one observed event the mean of all is taken, which spreads less.
-    usual = sample_mean(read.usual, weights, key, folds_of(key), what)
-    return replace(found, covariance=usual.covariance)
+    return sample_mean(y, weights, key, folds_of(key), what)
 
 
 def _name(varied: Varied) -> str:

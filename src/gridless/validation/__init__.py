@@ -1,1 +1,1 @@
-"""Validation: closure, coverage and pseudo-experiments."""
+"""Closure, coverage, checks of templates and result, plan; `review` asks all of it at once."""

@@ -97,7 +97,7 @@ def _without(moments: Moments, grid: Grid, k: int) -> Estimate:
 
 
 def mean_without(moments: Moments, k: int) -> tuple[Array, Array]:
-    """The mean of the summary at template k as the others foretell it, and its covariance."""
+    """The mean of the summary at template k as the others predict it, and its covariance."""
     rest = np.arange(len(moments.t)) != k
     found = calibrate(moments.of(rest))
     t = moments.t[k][None]
@@ -118,7 +118,6 @@ def _refitted(templates: Templates, options: FitOptions, k: int) -> Estimate:
         parameters=templates.grid.parameters,
         query=templates.query,
     )
-    given = {name: getattr(options, name) for name in FitOptions.model_fields}
-    model = fit(less, **given)
+    model = fit(less, **dict(options))
     kept = None if weights is None else weights[own]
     return model.likelihood_of(templates.x[own], kept).maximum()

@@ -169,8 +169,7 @@ def stability(
 def _changes(model: Model) -> list[tuple[str, dict[str, Any], int | None, int | None]]:
     """Name, options of the fit, the observable that is left out, and the half that is used."""
     options = model.options
-    given = {name: getattr(options, name) for name in type(options).model_fields}
-    seed = options.seed
+    given, seed = dict(options), options.seed
     found: list[tuple[str, dict[str, Any], int | None, int | None]] = [
         (f"seed {seed + i}", given | {"seed": seed + i}, None, None) for i in range(1, SEEDS + 1)
     ]

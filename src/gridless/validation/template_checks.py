@@ -15,7 +15,7 @@ from gridless.validation.leave_one_out import inner_templates, mean_without
 
 BINS = 20  # of an observable
 PROBABILITY_BINS = 10
-LEAST_OTHERS = 3  # templates between which the mean of one can be foretold
+LEAST_OTHERS = 3  # templates between which the mean of one can be predicted
 LEAST_EFFECTIVE = 200  # effective events of the others: fewer say nothing of a template
 
 
@@ -226,8 +226,8 @@ def template_agreement(model: Model) -> TemplateAgreement:
 def _p_value(pair: tuple[tuple[Array, Array], tuple[Array, Array]], changes: Array) -> float:
     """Whether two weighted samples, each of total weight 1, are alike in bins of the first.
 
-    `changes` (events, changes) are relative changes of the second sample's weights, each as likely
-    as not.
+    `changes` (events, changes) are independent relative changes of the second sample's weights,
+    each of one standard deviation.
     """
     first = pair[0][0]
     edges = np.unique(np.quantile(first, np.linspace(0, 1, BINS + 1)[1:-1]))
