@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -44,7 +44,7 @@ FAR_APART = tuple(
 BY_NAME = BY_ZOO | {problem.name: problem for problem in FAR_APART}
 
 
-@cache
+@lru_cache(maxsize=2)
 def model_of(name: str, seed: int) -> gl.Model:
     """The model of a problem with the defaults."""
     return gl.fit(BY_NAME[name].templates(seed), seed=seed)
@@ -170,9 +170,9 @@ def binned(problem: Problem, seed: int) -> str:
             for number in range(3):
                 x = problem.example.sample(truth, problem.observed, seed=100 + 10 * i + number)
                 fit = gl.binned_check(model, x).fits[1]
-                own.append((fit.value[0] - truth) / fit.error[0])
+                own.append((fit.value[0] - np.atleast_1d(truth)[0]) / fit.error[0])
                 differences.append(fit.pull[0])
-                ratios.append(fit.error[0] / model.likelihood(x).maximum().error)
+                ratios.append(fit.error[0] / model.likelihood(x).maximum().errors[0])
         rms = np.sqrt(np.mean(np.square(differences)))
         texts.append(
             f"{name}: pull {np.mean(own):+.2f} +- {np.std(own):.2f}, difference rms {rms:.2f}, "
@@ -189,8 +189,11 @@ def plan(problem: Problem, seed: int) -> str:
     full = gl.plan(model_of(problem.name, seed), problem.observed)
     predicted = pilot.errors[pilot.factors == 10.0][0, 2]
     found = full.errors[full.factors == 1.0][0, 2]
-    weak = ", weak: rough" if pilot.weak else ""
-    return f"predicted {predicted:.4g}, found {found:.4g}, ratio {predicted / found:.3f}{weak}"
+    rough = "".join(f", {word}: rough" for word in ("weak", "growing") if getattr(pilot, word))
+    return (
+        f"predicted {predicted:.4g}, found {found:.4g}, ratio {predicted / found:.3f}, known to "
+        f"{pilot.uncertainty:.0%}{rough}"
+    )
 
 
 def shares(_problem: Problem, seed: int) -> str:
@@ -283,7 +286,8 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[7])
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", gl.GridlessWarning)
-    for part, name, seed in product(arguments.parts, arguments.problems, arguments.seeds):
+    # Parts of one problem use the same model.
+    for name, seed, part in product(arguments.problems, arguments.seeds, arguments.parts):
         began = time.process_time()
         text = PARTS[part](BY_NAME[name], seed)
         used = time.process_time() - began

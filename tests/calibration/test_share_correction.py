@@ -1,5 +1,7 @@
 """Shares of bins at any theta, right whatever the weights are worth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -62,6 +64,15 @@ def test_shares_between_templates_are_right_whatever_the_weights(wrong):
     dof = 8 * (len(EDGES) - 1)
     assert 1e-3 < chi2.sf(total, dof) < 1 - 1e-3
     assert wrong == 1.0 or chi2.sf(before, dof) < 1e-6
+
+
+def test_errors_of_weights_that_change_from_template_to_template_are_told():
+    correct, _ = made(0, 1.0)
+    assert not correct.erratic
+    assert not made(0, 0.0)[0].erratic  # wrong by far, and smoothly
+    sign = (-1.0) ** np.arange(len(UNIT))[:, None]
+    seen = correct.seen * (1 + 0.2 * sign * np.sin(np.arange(correct.bins)))
+    assert replace(correct, seen=seen).erratic
 
 
 PROCESS = made(0, 0.7)[0].process

@@ -1,6 +1,7 @@
 """The binned check, reliability, templates against each other, and the plan."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from gridless.calibration.moments import Moments
 from gridless.cli.main import main
 from gridless.curves.polynomials import slopes
 from gridless.examples import OneObservable, OnlyWidth, TwoParameters
+from gridless.model.record import TriedSize
 from gridless.validation.binned_check import _counted
-from gridless.validation.plan import _best_shares, _Simple
+from gridless.validation.forecast import SimpleCurve
+from gridless.validation.plan import _best_shares
 
 EXAMPLE = OnlyWidth()
 
@@ -83,6 +86,36 @@ def test_a_plan_predicts_the_error_of_more_simulation(good):
     json.dumps(found.to_dict())
 
 
+def test_a_plan_of_channels_is_that_of_their_sum(good):
+    both = gl.Channels({"soft": good, "hard": gl.fit(EXAMPLE.templates(1_000, seed=5), hidden=3)})
+    events = {"soft": 2_000, "hard": 3_000}
+    found = gl.plan(both, events, theta=0.4)
+    errors = [gl.plan(both[name], events[name], theta=0.4).errors for name in both]
+    together = 1 / np.sqrt(sum(1 / one[:, 2] ** 2 for one in errors))
+    # Channels are weighted by what events tell, not by their totals: it may be a little larger.
+    assert (found.errors[:, 2] > 0.98 * together).all()
+    assert found.errors[-1, 2] == pytest.approx(together[-1], rel=0.02)
+    assert len(found.shares) == 20
+    assert found.shares[10:].sum() > 0.7  # hard has a quarter of the events
+    assert found.channel == "hard"
+    assert "of hard at theta" in str(found)
+    with pytest.raises(gl.InputError, match="nothing for channel hard"):
+        gl.plan(both, {"soft": 2_000})
+
+
+def test_a_network_that_grows_makes_a_plan_rough(good):
+    sizes = [
+        TriedSize(2, (), 6, 1.0),
+        TriedSize(2, (8,), 46, 5.0),
+        TriedSize(3, (16,), 99, 9.0, True),
+    ]
+    grown = replace(good, record=replace(good.record, sizes=tuple(sizes)))
+    found = gl.plan(grown, 1_000)
+    assert found.growing
+    assert found.uncertainty > 0.2
+    assert "a larger network learns more" in str(found)
+
+
 def test_shares_go_where_events_are_missing():
     shares = _best_shares(np.array([1.0, 1.0, 4.0]), np.array([100.0, 100.0, 100.0]), 100.0)
     np.testing.assert_allclose(shares, [0, 0, 1])
@@ -98,8 +131,8 @@ def test_the_command_plan(good, tmp_path):
     assert "simulated events" in done.output
     done = CliRunner().invoke(main, [*arguments, "--at", "theta", "0.3", "--json"])
     assert json.loads(done.output)["parameter"] == "theta"
-    done = CliRunner().invoke(main, [*arguments, "--at", "mass", "0.3"])
-    assert done.exit_code == 2
+    for wrong in (["--at", "mass", "0.3"], ["--events", "100"], ["--events", "soft=100"]):
+        assert CliRunner().invoke(main, [*arguments, *wrong]).exit_code == 2
 
 
 def test_what_cannot_be_checked_is_refused():
@@ -138,7 +171,7 @@ def test_noise_in_the_slope_of_a_pilot_is_not_information():
     for _ in range(200):
         # 50 events each, of a slope that they know to two of its errors.
         mean = np.hstack([0.3 * t, 0 * t]) + random.normal(size=(9, 2)) / np.sqrt(50)
-        curve = _Simple(Moments(t, mean, covariance, covariance / 50))
+        curve = SimpleCurve(Moments(t, mean, covariance, covariance / 50))
         slope = slopes(np.array([[0.5]]), curve.powers)[0, 0] @ curve.coefficients
         information = float(slope @ slope)
         if len(curve.powers) == 2:  # a straight line, as a chi2 of 1 percent lets 99 of 100 be

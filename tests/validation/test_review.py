@@ -8,8 +8,9 @@ from click.testing import CliRunner
 
 import gridless as gl
 from gridless.cli.main import main
-from gridless.examples import TwoObservables
+from gridless.examples import OneObservable, TwoObservables
 from gridless.validation.review import run as run_module
+from gridless.validation.review.answer import Subject
 from gridless.validation.review.run import QUESTIONS
 
 EXAMPLE = TwoObservables()
@@ -110,3 +111,69 @@ def test_the_command(good, observed, tmp_path):
     assert list(content["answers"]["groups"]["numbers"]["groups"]) == ["0", "2000"]
     assert page.is_file()
     assert not (tmp_path / "r.html.state").exists()
+
+
+@pytest.fixture(scope="module")
+def channels():
+    soft = gl.fit(EXAMPLE.templates(1_000, seed=1), hidden=3, epochs=3, seed=1)
+    hard = gl.fit(OneObservable().templates(1_000, seed=2), hidden=3, epochs=3, seed=2)
+    return gl.Channels({"soft": soft, "hard": hard})
+
+
+@pytest.fixture(scope="module")
+def both():
+    return {"soft": EXAMPLE.sample(0.4, 500, seed=3), "hard": OneObservable().sample(0.4, 800, 4)}
+
+
+@pytest.fixture(scope="module")
+def reviewed(channels, both):
+    return gl.review(
+        channels, both, toys=200, by={n: np.arange(len(x)) % 2 for n, x in both.items()}
+    )
+
+
+def test_of_channels(channels, reviewed, tmp_path):
+    assert list(reviewed.answers) == list(QUESTIONS)
+    assert "bad" not in {answer.verdict for answer in reviewed.answers.values()}, str(reviewed)
+    groups = reviewed.answers["groups"].numbers
+    assert list(groups) == ["soft", "hard", "all channels"]
+    assert list(groups["hard"]["groups"]) == ["0", "1"]
+    assert list(groups["all channels"]["groups"]) == ["soft", "hard"]
+    before = channels.expected(reviewed.subject.place, {"soft": 500, "hard": 800}).maximum()
+    found = reviewed.answers["expected"].numbers["theta"]["expected"]
+    assert found == pytest.approx(before.error)
+    page = gl.write_review(tmp_path / "review.html", reviewed).read_text()
+    assert "The channels soft, hard of " in page
+    assert "1,300 observed events." in page
+    assert page.count("<svg") >= 14
+
+
+def test_a_channel_is_asked_as_one_model_is(channels, both, reviewed):
+    alone = Subject(channels["soft"], *channels["soft"].events(both["soft"]))
+    # What does not depend on the estimate of the other is the same.
+    for name in ("templates", "probabilities", "binned"):
+        assert reviewed.answers[name].numbers["soft"] == QUESTIONS[name](alone).numbers
+
+
+def test_channels_that_do_not_agree_are_told(channels, both):
+    x = both | {"hard": both["hard"] + 0.4}
+    told = QUESTIONS["groups"](Subject(channels, x, dict.fromkeys(x), events=dict.fromkeys(x)))
+    assert told.verdict == "bad"
+    assert told.cure == "all channels: find out what differs before combining them"
+    with pytest.raises(gl.InputError, match="nothing for channel hard"):
+        gl.review(channels, {"soft": both["soft"]}, toys=200)
+
+
+def test_the_command_of_channels(channels, both, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_module, "QUESTIONS", {"expected": QUESTIONS["expected"]})
+    channels.save(tmp_path / "m.safetensors")
+    np.savez(tmp_path / "s.npz", x1=both["soft"][:, 0], x2=both["soft"][:, 1])
+    np.savez(tmp_path / "h.npz", x=both["hard"][:, 0])
+    model, page = str(tmp_path / "m.safetensors"), str(tmp_path / "r.html")
+    files = [f"soft={tmp_path}/s.npz", f"hard={tmp_path}/h.npz"]
+    done = CliRunner().invoke(main, ["review", model, *files, "-o", page, "--json"])
+    assert done.exit_code == 0, done.output
+    assert set(json.loads(done.output)["answers"]) == {"expected"}
+    done = CliRunner().invoke(main, ["review", model, files[0], "-o", page])
+    assert done.exit_code == 2
+    assert "DATA: nothing for channel hard" in done.output

@@ -25,6 +25,7 @@ from gridless.templates.arrays import Array
 WIDTHS = (0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.3, 1.0)  # of g that are tried, beside 0
 BIN_LENGTHS = (0.03, 0.1, 0.3)  # over which g varies, in shares of all events
 THETA_LENGTHS = (0.05, 0.1, 0.2, 0.4, 0.8)  # likewise, in units of the range
+MUCH = 0.05  # of g: less between templates hardly shows beside the statistics of shares
 JITTER = 1e-6  # of the mean variance: keeps a covariance regular
 LEAST_LEFT = 0.1  # of a share: no correction takes more than the rest away
 
@@ -138,6 +139,15 @@ class ShareCorrection:
         tried = [_Process(0.0, BIN_LENGTHS[0], THETA_LENGTHS[0])]
         tried += [_Process(*one) for one in product(WIDTHS, BIN_LENGTHS, THETA_LENGTHS)]
         return max(tried, key=self._log_evidence)
+
+    @property
+    def erratic(self) -> bool:
+        """Whether g is large, and another one from template to template: what it is between them
+        is then known less well than one process for all bins tells."""
+        distance = np.linalg.norm(self.unit[:, None] - self.unit, axis=-1)
+        np.fill_diagonal(distance, np.inf)
+        near = self.process.theta_length < float(np.median(distance.min(axis=1)))
+        return bool(self.process.width >= MUCH and near)
 
     def content(self, weights: Array) -> Array:
         """The shares (bins,) that these weights give."""

@@ -9,8 +9,10 @@ from gridless.cli.options import (
     as_json,
     check_model_first,
     check_restrictions,
+    event_numbers,
     likelihood_options,
     model_file,
+    observed_events,
     print_json,
 )
 from gridless.errors import InputError
@@ -18,13 +20,7 @@ from gridless.errors import InputError
 
 @click.command()
 @model_file
-@click.option(
-    "--events",
-    multiple=True,
-    required=True,
-    metavar="NUMBER",
-    help="Events that will be observed; of several channels soft=NUMBER for each.",
-)
+@observed_events
 @click.option(
     "--at",
     type=(str, float),
@@ -52,7 +48,7 @@ def expect(
     from gridless.likelihood.derived import restricted
 
     trained = gl.load(model)
-    numbers = _numbers(events, list(trained) if isinstance(trained, gl.Channels) else [])
+    numbers = event_numbers(trained, events)
     check_restrictions(trained, constrain, fix)
     names = trained.grid.parameters
     for name, _ in at:
@@ -75,19 +71,6 @@ def expect(
             click.echo(f"  {name}: {low:.6g} to {high:.6g} at {level:.0%}")
     if machine:
         print_json(content)
-
-
-def _numbers(given: tuple[str, ...], channels: list[str]) -> Any:
-    """A number of events, or by channel those that were typed as soft=NUMBER."""
-    pairs = [text.rpartition("=") for text in given]
-    if (not channels and len(given) > 1) or any(bool(name) != bool(channels) for name, *_ in pairs):
-        names = " ".join(f"--events {name}=NUMBER" for name in channels) or "--events NUMBER"
-        raise InputError(f"--events: {' '.join(given)}; give {names}")
-    try:
-        found = {name: float(number) for name, _, number in pairs}
-    except ValueError as error:
-        raise InputError(f"--events: {' '.join(given)}; give numbers") from error
-    return found if channels else found[""]
 
 
 def _middle(model: Any) -> Any:

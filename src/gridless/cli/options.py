@@ -22,6 +22,13 @@ where = click.option(
     "--where", metavar="EXPRESSION", help="Use only these events, in this command alone."
 )
 weight = click.option("--weight", metavar="EXPRESSION", help="Weight of an event.")
+observed_events = click.option(
+    "--events",
+    multiple=True,
+    required=True,
+    metavar="NUMBER",
+    help="Events that will be observed; of several channels soft=NUMBER for each.",
+)
 model_file: Callable[[Command], Command] = click.argument("model", type=click.Path(path_type=Path))
 
 
@@ -161,7 +168,7 @@ def load_one(path: Path) -> "Model":
     return model
 
 
-def channel_data(model: Any, data: Sequence[str]) -> Any:
+def channel_data(model: Any, data: Sequence[str], what: str = "DATA") -> Any:
     """The observed files as `read_likelihood` takes them: `soft=file` is for one channel.
 
     Parameters
@@ -170,6 +177,8 @@ def channel_data(model: Any, data: Sequence[str]) -> Any:
         A model has no channels: an = is then part of a file's name.
     data : sequence of str
         As they were typed.
+    what : str
+        How the shell calls them.
     """
     import gridless as gl
 
@@ -184,11 +193,27 @@ def channel_data(model: Any, data: Sequence[str]) -> Any:
         return list(data)
     if sum(len(files) for files in found.values()) < len(data):
         raise InputError(
-            "DATA: some with a channel and some without; give files that all channels divide, or "
-            f"each with its channel, {next(iter(model))}=FILE"
+            f"{what}: some with a channel and some without; give files that all channels divide, "
+            f"or each with its channel, {next(iter(model))}=FILE"
         )
-    model.check_names(found, "DATA")
+    model.check_names(found, what)
     return found
+
+
+def event_numbers(model: Any, given: tuple[str, ...]) -> Any:
+    """A number of events, or by channel those that were typed as soft=NUMBER."""
+    import gridless as gl
+
+    channels = list(model) if isinstance(model, gl.Channels) else []
+    pairs = [text.rpartition("=") for text in given]
+    if (not channels and len(given) > 1) or any(bool(name) != bool(channels) for name, *_ in pairs):
+        names = " ".join(f"--events {name}=NUMBER" for name in channels) or "--events NUMBER"
+        raise InputError(f"--events: {' '.join(given)}; give {names}")
+    try:
+        found = {name: float(number) for name, _, number in pairs}
+    except ValueError as error:
+        raise InputError(f"--events: {' '.join(given)}; give numbers") from error
+    return found if channels else found[""]
 
 
 def check_places(outputs: Iterable[Path | None], inputs: Iterable[Any]) -> None:

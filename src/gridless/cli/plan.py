@@ -8,8 +8,9 @@ import gridless as gl
 from gridless.cli.options import (
     as_json,
     check_model_first,
-    load_one,
+    event_numbers,
     model_file,
+    observed_events,
     print_result,
 )
 from gridless.errors import InputError
@@ -17,7 +18,7 @@ from gridless.errors import InputError
 
 @click.command()
 @model_file
-@click.option("--events", type=float, required=True, help="Events that will be observed.")
+@observed_events
 @click.option("--simulated", type=float, help="Events to simulate next; as many as there are.")
 @click.option(
     "--at",
@@ -30,7 +31,7 @@ from gridless.errors import InputError
 @as_json
 def plan(
     model: Path,
-    events: float,
+    events: tuple[str, ...],
     simulated: float | None,
     at: tuple[tuple[str, float], ...],
     parameter: str | None,
@@ -41,9 +42,10 @@ def plan(
     Example: gridless plan pilot.safetensors --events 10000 --simulated 1e6
     """
     check_model_first(model)
-    trained = load_one(model)
+    trained = gl.load(model)
+    numbers = event_numbers(trained, events)
     names, given = trained.grid.parameters, dict(at)
     if given and set(given) != set(names):
         raise InputError(f"--at: give it for each of {', '.join(names)}")
     theta = [given[name] for name in names] if given else None
-    print_result(gl.plan(trained, events, simulated, theta, parameter), machine)
+    print_result(gl.plan(trained, numbers, simulated, theta, parameter), machine)

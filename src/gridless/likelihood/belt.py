@@ -274,11 +274,11 @@ def _rises(
     found, others = [], []
     without, widths = shape
     one_sided = settings.method == UPPER
-    drawn = _draw(likelihood, without, settings, first, 0) if one_sided else None
+    drawn = draw_toys(likelihood, without, settings, first, 0) if one_sided else None
     for number, place in enumerate(places, start=1):
         lattice = Lattice(place, widths, axis)
-        functions = _functions(likelihood, lattice.points)
-        at_place = _draw(likelihood, place, settings, first, number)
+        functions = toy_functions(likelihood, lattice.points)
+        at_place = draw_toys(likelihood, place, settings, first, number)
         found.append(_of_toys(lattice, functions, at_place, one_sided))
         if drawn is not None:
             others.append(_of_toys(lattice, functions, drawn, one_sided))
@@ -294,7 +294,7 @@ def _of_toys(
     return np.where(best <= lattice.here, rise, 0.0) if one_sided else rise
 
 
-def _draw(
+def draw_toys(
     likelihood: "Likelihood", place: Array, settings: Settings, first: int, number: int
 ) -> Array:
     """The vectors of all channels and constraints side by side, (toys, sum of sizes)."""
@@ -313,7 +313,7 @@ def _draw(
     return np.hstack(parts)
 
 
-def _functions(likelihood: "Likelihood", points: Array) -> tuple[Array, Array]:
+def toy_functions(likelihood: "Likelihood", points: Array) -> tuple[Array, Array]:
     """What the vectors multiply (sizes, points), and what is added (points,)."""
     rows, added = [], np.zeros(len(points))
     for channel in likelihood.channels:

@@ -112,7 +112,7 @@ def _of_channels(
         given = {name: _listed(sources[name]) for name in channels}
     else:
         given = {name: _listed(sources) for name in channels}
-    divided = _divisions(channels, given, where)
+    divided = divisions(channels, given, where)
     parts = {}
     for name, model in channels.items():
         try:
@@ -129,7 +129,7 @@ def _of_channels(
     return channels.summed(parts)
 
 
-def _divisions(
+def divisions(
     channels: Channels, given: dict[str, list[Any]], where: str | None
 ) -> list[tuple[list[str], Division]]:
     """The channels that read the same source, and how they divide it; no event may be in two."""

@@ -171,6 +171,16 @@ def virtual_template(model: "Model", theta: Any) -> VirtualTemplate:
             GridlessWarning,
             stacklevel=4,
         )
+    pairs = zip(model.observables, source.corrections, strict=False)
+    erratic = [name for name, one in pairs if one.erratic]
+    if erratic:
+        warnings.warn(
+            f"distributions of {', '.join(erratic)} change between the templates in ways that "
+            "the network has not learnt, and their uncertainties may be too small; simulate more "
+            "events or more templates",
+            GridlessWarning,
+            stacklevel=4,
+        )
     return found
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from gridless import strict_json
 from gridless.files.table import as_path
@@ -18,7 +18,7 @@ from gridless.report.data_figures import draw_budget, draw_data
 from gridless.report.page import Section, render_report
 from gridless.report.style import BLACK, BLUE, GREY, RED, SKY, new_figure, style, symbol
 from gridless.report.typeset import data_address, ranges_html, symbols_html
-from gridless.validation.review.answer import OPEN, Answer
+from gridless.validation.review.answer import OPEN, Answer, Subject
 from gridless.validation.review.run import Review
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ TITLES = {
     "binned": "A check without the network",
     "reproducible": "Reproduction and combination",
 }
+# Questions that are asked of all channels together, not of each.
+OF_THE_SUM = ("coverage", "bounds", "simulation", "expected")
 VERDICTS = {GOOD: "Good", CAREFUL: "With care", BAD: "Bad", OPEN: "Not asked"}
 SENTENCES = {
     GOOD: "Nothing was found that speaks against it.",
@@ -76,12 +78,11 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
     >>> gl.write_review("review.html", gl.review(model, events=1_000, toys=200)).name
     'review.html'
     """
-    model = review.subject.model
+    subject = review.subject
     checks = [replace(_check(answer), name=TITLES[n]) for n, answer in review.answers.items()]
     content = strict_json.dumps(review.to_dict(), indent=1)
     card = Card([], "", "", review.verdict, SENTENCES[review.verdict], checks,
                 data_address(content, "application/json"))  # fmt: skip
-    subject = review.subject
     text = str(subject.estimate) if subject.x is not None else f"expected: {subject.estimate}"
     sections = {"result": Section("The result", text=text)}
     for number, (name, answer) in enumerate(review.answers.items(), start=1):
@@ -89,16 +90,23 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
             f"{number}. {answer.question}",
             check=_check(answer),
             label=TITLES[name],
-            figures=_figures(name, answer, review),
+            figures=_figures(name, answer, subject),
             show=answer.question,
             numbers=answer.numbers,
         )
-    events = "without data" if subject.x is None else f"{len(subject.x):,} observed events"
+    parts = subject.channels.values()
+    events = "without data"
+    if subject.x is not None:
+        events = f"{sum(len(one.x) for one in parts):,} observed events"
+    grid = subject.model.grid
+    made_of = f"A model of {len(grid)} templates"
+    if len(subject.channels) > 1:
+        made_of = f"The channels {', '.join(subject.channels)}"
     if command:
         sections["made"] = Section("How this page was made", text=command)
     page = render_report(
-        Markup("Review of ") + symbols_html(model.grid),
-        Markup(f"A model of {len(model.grid)} templates of {ranges_html(model.grid)}, {events}."),
+        Markup("Review of ") + symbols_html(grid),
+        escape(f"{made_of} of ") + ranges_html(grid) + f", {events}.",
         sections,
         card=card,
     )
@@ -119,22 +127,37 @@ def _check(answer: Answer) -> Check:
     return Check(words, _sentence(answer.text), verdict, "" if verdict == GOOD else answer.cure)
 
 
-def _figures(name: str, answer: Answer, review: Review) -> list[Figure]:
-    """The figures of an answer."""
-    if answer.verdict == OPEN or not answer.numbers:
-        return []
+def _figures(name: str, answer: Answer, subject: Subject) -> list[Figure]:
+    """The figures of an answer; of several channels those of each."""
+    parts = {"": (answer.numbers, subject)}
+    if len(subject.channels) > 1 and name not in OF_THE_SUM:
+        parts = {
+            channel: (numbers, subject.channels.get(channel, subject))
+            for channel, numbers in answer.numbers.items()
+        }
+    found = []
+    for channel, (numbers, own) in parts.items():
+        # Numbers of what could not be asked are empty.
+        for figure in _of_channel(name, numbers, own) if numbers else ():
+            if channel:
+                figure.axes[0].set_title(channel)
+            found.append(figure)
+    return found
+
+
+def _of_channel(name: str, numbers: dict[str, Any], subject: Subject) -> list[Figure]:
     if name == "data":
-        model, likelihood = review.subject.model, review.subject.likelihood
+        model, likelihood = subject.model, subject.likelihood
         return [draw_data(model, likelihood, one) for one in model.observables]
     draw = FIGURES.get(name)
     with style():
-        figure = None if draw is None else draw(answer.numbers, review)
+        figure = None if draw is None else draw(numbers, subject)
     return [] if figure is None else [figure]
 
 
-def _symbol(name: str, review: Review) -> str:
+def _symbol(name: str, subject: Subject) -> str:
     """How a figure calls a parameter."""
-    return symbol(name, review.subject.model.grid.labels)
+    return symbol(name, subject.model.grid.labels)
 
 
 def _points(
@@ -157,31 +180,33 @@ def _points(
     return figure
 
 
-def _bias(numbers: dict[str, Any], review: Review) -> Figure | None:
+def _bias(numbers: dict[str, Any], subject: Subject) -> Figure | None:
     if "true" not in numbers:  # too few templates to leave one out
         return None
-    names = review.subject.model.grid.parameters
+    names = subject.model.grid.parameters
     figure = new_figure(SIZE)
     axes = figure.subplots()
     axes.axhspan(-1, 1, color=SKY, alpha=0.4, lw=0)
     true = np.array(numbers["true"])
     for p, name in enumerate(names):
         pulls = np.array([np.nan if v is None else v for v in numbers["pulls"][p]], float)
-        colour, called = (BLACK, BLUE, RED)[p], _symbol(name, review)
+        colour, called = (BLACK, BLUE, RED)[p], _symbol(name, subject)
         axes.plot(true[:, p], pulls, "os^"[p], color=colour, label=called)
-    axes.set_xlabel(", ".join(_symbol(name, review) for name in names))
+    axes.set_xlabel(", ".join(_symbol(name, subject) for name in names))
     axes.set_ylabel("pull without the template")
     if len(names) > 1:
         axes.legend()
     return figure
 
 
-def _coverage(numbers: dict[str, Any], review: Review) -> Figure:
+def _coverage(numbers: dict[str, Any], subject: Subject) -> Figure:
     figure = new_figure(SIZE)
     axes = figure.subplots()
     for name, one in numbers["parameters"].items():
         edges = np.array(one["edges"])
-        axes.stairs(one["pulls"], edges, label=f"{_symbol(name, review)}: width {one['width']:.2f}")
+        axes.stairs(
+            one["pulls"], edges, label=f"{_symbol(name, subject)}: width {one['width']:.2f}"
+        )
     middle = np.linspace(-4, 4, 200)
     normal = np.exp(-0.5 * middle**2) / np.sqrt(2 * np.pi)
     axes.plot(middle, numbers["toys"] * (edges[1] - edges[0]) * normal, color=GREY, ls="--")
@@ -191,7 +216,7 @@ def _coverage(numbers: dict[str, Any], review: Review) -> Figure:
     return figure
 
 
-def _bounds(numbers: dict[str, Any], review: Review) -> Figure:
+def _bounds(numbers: dict[str, Any], subject: Subject) -> Figure:
     rows = [
         (f"{name if len(numbers) > 1 else ''} {one['level']:.0%} {label}".strip(),
          0.5 * (low + high), 0.5 * (high - low))
@@ -202,10 +227,10 @@ def _bounds(numbers: dict[str, Any], review: Review) -> Figure:
             ("Feldman-Cousins", one["feldman_cousins"]),
         )
     ]  # fmt: skip
-    return _points(rows, ", ".join(_symbol(name, review) for name in numbers))
+    return _points(rows, ", ".join(_symbol(name, subject) for name in numbers))
 
 
-def _simulation(numbers: dict[str, Any], review: Review) -> Figure:
+def _simulation(numbers: dict[str, Any], subject: Subject) -> Figure:
     figure = new_figure(SIZE)
     axes = figure.subplots()
     events = np.array(numbers["factors"]) * numbers["simulated"]
@@ -215,12 +240,12 @@ def _simulation(numbers: dict[str, Any], review: Review) -> Figure:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("simulated events")
-    axes.set_ylabel(f"error of {_symbol(numbers['parameter'], review)}")
+    axes.set_ylabel(f"error of {_symbol(numbers['parameter'], subject)}")
     axes.legend()
     return figure
 
 
-def _templates(numbers: dict[str, Any], _review: Review) -> Figure:
+def _templates(numbers: dict[str, Any], _subject: Subject) -> Figure:
     figure = new_figure(SIZE)
     axes = figure.subplots()
     values = np.array([[np.nan if v is None else v for v in row] for row in numbers["p_values"]])
@@ -233,7 +258,7 @@ def _templates(numbers: dict[str, Any], _review: Review) -> Figure:
     return figure
 
 
-def _probabilities(numbers: dict[str, Any], _review: Review) -> Figure:
+def _probabilities(numbers: dict[str, Any], _subject: Subject) -> Figure:
     figure = new_figure(SIZE)
     axes = figure.subplots()
     predicted = np.array(numbers["predicted"])
@@ -245,7 +270,7 @@ def _probabilities(numbers: dict[str, Any], _review: Review) -> Figure:
     return figure
 
 
-def _stability(numbers: dict[str, Any], _review: Review) -> Figure:
+def _stability(numbers: dict[str, Any], _subject: Subject) -> Figure:
     names = numbers["parameters"]
     rows = [
         (f"{one['name']}{f' ({name})' if len(names) > 1 else ''}", one["difference"][p],
@@ -256,17 +281,17 @@ def _stability(numbers: dict[str, Any], _review: Review) -> Figure:
     return _points(rows, "difference, with its expected spread", (0.0, 0.0))
 
 
-def _groups(numbers: dict[str, Any], review: Review) -> Figure:
-    name = review.subject.model.grid.parameters[0]
-    one = review.subject.estimate[name]
+def _groups(numbers: dict[str, Any], subject: Subject) -> Figure:
+    name = subject.model.grid.parameters[0]
+    one = subject.estimate[name]
     rows = [
         (group, found[name]["value"], found[name]["stat"] or 0.0)
         for group, found in numbers["groups"].items()
     ]
-    return _points(rows, _symbol(name, review), (one.value, one.stat))
+    return _points(rows, _symbol(name, subject), (one.value, one.stat))
 
 
-def _binned(numbers: dict[str, Any], _review: Review) -> Figure:
+def _binned(numbers: dict[str, Any], _subject: Subject) -> Figure:
     names = numbers["parameters"]
     rows = [
         (f"{fit['bins']} bins{f' ({name})' if len(names) > 1 else ''}", fit["difference"][p],
@@ -277,11 +302,11 @@ def _binned(numbers: dict[str, Any], _review: Review) -> Figure:
     return _points(rows, "binned fit - result, with its expected spread", (0.0, 0.0))
 
 
-def _expected(_numbers: dict[str, Any], review: Review) -> Figure:
-    return draw_budget(review.subject.estimate)
+def _expected(_numbers: dict[str, Any], subject: Subject) -> Figure:
+    return draw_budget(subject.estimate)
 
 
-FIGURES: dict[str, Callable[[dict[str, Any], Review], Figure | None]] = {
+FIGURES: dict[str, Callable[[dict[str, Any], Subject], Figure | None]] = {
     "bias": _bias,
     "coverage": _coverage,
     "bounds": _bounds,

@@ -2,8 +2,8 @@
 
 The score at the estimate is an observable like any other. Templates and observed events are
 counted in bins of it; in every bin the share of events is a smooth curve through the templates
-alone (`gridless.calibration.shares`); a Poisson fit of shapes gives theta. It shares with the
-result nothing but the choice of the observable. Both use the same events, so that their difference
+alone; a Poisson fit of shapes gives theta. It shares with the result nothing but the choice of the
+observable. Both use the same events, so that their difference
 is known much better than either of them.
 """
 
@@ -14,7 +14,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from gridless.calibration.calibration import Calibration
-from gridless.calibration.shares import smooth_shares
+from gridless.calibration.mean_curve import MeanCurve, fit_mean_curve
+from gridless.calibration.moments import Moments
 from gridless.curves.polynomials import Powers, slopes, terms
 from gridless.errors import InputError, check_kind
 from gridless.model.model import Model
@@ -158,23 +159,19 @@ def _fit(
     inside = data < len(used)
     n = np.bincount(data[inside], w[inside], len(used)).astype(float)
     moments = source.moments
+    there = np.array([(kept.template == k).any() for k in range(len(model.grid))])
     counted = [
-        _counted(source.y[own], where[own], kept.weights[own], len(used), (mean, size))
-        for own, mean, size in zip(
-            (kept.template == k for k in range(len(model.grid))),
-            moments.mean,
-            moments.effective,
-            strict=True,
+        _counted(
+            source.y[kept.template == k],
+            where[kept.template == k],
+            kept.weights[kept.template == k],
+            len(used),
+            (moments.mean[k], moments.effective[k]),
         )
+        for k in np.flatnonzero(there)
     ]
-    shares = np.array([one.shares for one in counted])
-    variances = np.array([np.diag(one.covariance) for one in counted])
-    # Events that the shares are worth; of a template that fills one bin only, those it has.
-    of_one, of_all = (shares * (1 - shares)).sum(axis=1), variances.sum(axis=1)
-    there = (of_one > 0) & (of_all > 0)
-    size = np.where(there, of_one / np.where(there, of_all, 1.0), moments.effective)
-    curves = smooth_shares(shares.T, size.clip(min=1.0), model.grid.unit)
-    powers, coefficients = curves.powers, curves.coefficients.T  # (terms, bins)
+    curves = _curves(counted, model.grid.unit[there])
+    powers, coefficients = curves.mean.powers, curves.coefficients
     value = _minimum(n, coefficients, powers, best)
     # Influences of events on either estimate, at the result.
     p = _shares(best, coefficients, powers)
@@ -188,24 +185,20 @@ def _fit(
     events = float(w.sum() ** 2 / (w**2).sum())
     stat = (binned**2) @ at / events
     stat_difference = ((binned - unbinned) ** 2) @ at / events
-    moved = np.tensordot(
-        terms(best[None], calibration.mean.powers)[0], calibration.mean.response, 1
-    )
-    rows = terms(best[None], powers)[0] @ curves.response  # (bins, templates)
-    sim = (of_bins**2) @ curves.left_open(best[None])[:, 0]
-    sim_difference = sim.copy()
-    for k, one in enumerate(counted):
-        first, second = of_bins * rows[:, k], response @ da @ moved[:, k]
+    # What the mean of a template, and what the templates leave open, change in either.
+    of_mean, of_open = curves.moved(best)
+    moved, left_open = _moved(calibration.mean, best)
+    sim = ((of_bins @ of_open) ** 2).sum(axis=1)
+    sim_difference = sim + ((response @ da @ left_open) ** 2).sum(axis=1)
+    for one, here, k in zip(
+        counted, np.moveaxis(of_mean, 1, 0), np.flatnonzero(there), strict=True
+    ):
+        first, second = of_bins @ here, response @ da @ moved[:, k]
         rest = np.einsum("pb,bc,pc->p", first, one.of_rest, first)
         along = first @ one.slopes
         sim += rest + np.einsum("pi,ij,pj->p", along, one.of_mean, along)
         along = along - second
         sim_difference += rest + np.einsum("pi,ij,pj->p", along, one.of_mean, along)
-    # What templates leave open of their mean is the result's.
-    left_open = np.tensordot(
-        terms(best[None], calibration.mean.powers)[0], calibration.mean.open, 1
-    )
-    sim_difference += ((response @ da @ left_open) ** 2).sum(axis=1)
     scale = model.grid.range
     spread = np.sqrt((stat_difference + sim_difference).clip(min=1e-30))
     return BinnedFit(
@@ -290,6 +283,62 @@ def _counted(
     left = left - both - both.T + slopes @ spread @ slopes.T
     whole, effective = full
     return _Counted(shares + slopes @ (whole - mean), left, slopes, of_y / max(effective, 1.0))
+
+
+class _Curves(NamedTuple):
+    """The shares of the bins as functions of theta.
+
+    Attributes
+    ----------
+    mean : MeanCurve
+        Of the whitened shares (shares - centre) @ transform.
+    centre, transform, back : array (bins,), array (bins, kept), array (kept, bins)
+        To whitened shares, and back to shares.
+    """
+
+    mean: MeanCurve
+    centre: Array
+    transform: Array
+    back: Array
+
+    @property
+    def coefficients(self) -> Array:
+        """Of the polynomials (terms, bins)."""
+        found = self.mean.coefficients @ self.back
+        found[0] += self.centre
+        return np.asarray(found)
+
+    def moved(self, t: Array) -> tuple[Array, Array]:
+        """What changes of the templates' shares (bins, templates, bins), and unit changes that the
+        templates leave open (bins, changes), change in the shares at one point."""
+        of_mean, left_open = _moved(self.mean, t)
+        in_shares = np.einsum("ib,ikj,cj->bkc", self.back, of_mean, self.transform, optimize=True)
+        return in_shares, self.back.T @ left_open
+
+
+def _moved(mean: MeanCurve, t: Array) -> tuple[Array, Array]:
+    """What changes of the templates' means (d, templates, d), and unit changes that the templates
+    leave open (d, changes), change in the mean at one point."""
+    row = terms(t[None], mean.powers)[0]
+    return np.tensordot(row, mean.response, 1), np.tensordot(row, mean.open, 1)
+
+
+def _curves(counted: list[_Counted], unit: Array) -> _Curves:
+    """Smooth curves through the shares of the templates, which are means of what is 1 in a bin and
+    0 elsewhere: the curve is that of any summary."""
+    shares = np.array([one.shares for one in counted])
+    covariance = np.array([one.covariance for one in counted])
+    variances = np.einsum("kbb->kb", covariance)
+    # Events that the shares are worth. A bin without any does not know that its share is 0.
+    size = (shares * (1 - shares)).sum(axis=1) / variances.sum(axis=1).clip(min=1e-300)
+    least = 1 / size.clip(min=1.0)[:, None]
+    covariance += np.eye(shares.shape[1]) * (least**2 - variances).clip(min=0)[:, None]
+    filled = np.maximum(shares, least)
+    filled /= filled.sum(axis=1, keepdims=True)
+    of_one = filled[:, :, None] * (np.eye(shares.shape[1]) - filled[:, None])
+    white, centre, transform = Moments(unit, shares, of_one, covariance).whitened()
+    pooled = np.tensordot(size / size.sum(), of_one, 1)
+    return _Curves(fit_mean_curve(white), centre, transform, transform.T @ pooled)
 
 
 def _shares(t: Array, coefficients: Array, powers: Powers) -> Array:

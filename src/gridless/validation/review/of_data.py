@@ -6,7 +6,13 @@ import numpy as np
 
 from gridless.curves.lattice import Lattice
 from gridless.errors import InputError
-from gridless.likelihood.belt import FELDMAN_COUSINS, Settings, make_belt
+from gridless.likelihood.belt import (
+    FELDMAN_COUSINS,
+    Settings,
+    draw_toys,
+    make_belt,
+    toy_functions,
+)
 from gridless.model.observed import grouped
 from gridless.validation.binned_check import binned_check
 from gridless.validation.review.answer import (
@@ -32,17 +38,16 @@ def coverage(subject: Subject) -> Answer:
     """Pseudo-experiments at the estimate, with the simulation fluctuating too."""
     question = "Do the total intervals cover at our number of events?"
     likelihood = subject.likelihood
-    channel = likelihood.channels[0]
-    if channel.toys is None or likelihood.constraints:
+    if any(channel.toys is None for channel in likelihood.channels):
         return Answer(question, "there is no simulation to draw from", OPEN, NOT_PLAIN)
     best, estimate = likelihood.unit_best, subject.estimate
-    vectors = channel.toys.draw(best, subject.toys, (7, 0), False)
+    vectors = draw_toys(likelihood, best, Settings(toys=subject.toys, seed=7), 0, 0)
     numbers: dict[str, Any] = {"parameters": {}, "toys": subject.toys}
     worst, texts = 0.0, []
     widths = np.sqrt(np.diag(likelihood.unit_covariance)).clip(1e-6, 1.0)
     for p, name in enumerate(likelihood.parameters):
         lattice = Lattice(best, widths, p)
-        f, g = channel.toys.functions(lattice.points)
+        f, g = toy_functions(likelihood, lattice.points)
         _, found = lattice.rises(g - vectors @ f)
         total = estimate.errors[p] / likelihood.grid.range[p]
         pulls = (found - best[p]) / total
@@ -141,6 +146,18 @@ def groups(subject: Subject) -> Answer:
     return Answer(question, text, by_p_value(found.p_value), cure, found.to_dict(), number)
 
 
+def channels(subject: Subject) -> Answer:
+    """Estimates of the channels."""
+    question = "Do groups of the data agree with each other?"
+    if subject.x is None:
+        return Answer(question, "no observed events", OPEN, NO_DATA)
+    found = subject.likelihood.by()
+    text = f"chi2/dof = {found.chi2:.1f}/{found.dof}, p-value {found.p_value:.2g}"
+    cure = "find out what differs before combining them"
+    number = f"p = {found.p_value:.2g}"
+    return Answer(question, text, by_p_value(found.p_value), cure, found.to_dict(), number)
+
+
 def expected(subject: Subject) -> Answer:
     """The error that was to be expected."""
     question = "Is the error what was expected before the data?"
@@ -153,7 +170,8 @@ def expected(subject: Subject) -> Answer:
     }  # fmt: skip
     if subject.x is None:
         text = "; ".join(f"{name} +- {one['expected']:.3g}" for name, one in numbers.items())
-        found = f"expected of {subject.events:,.0f} events: {text}"
+        total = sum(one.number for one in subject.channels.values())
+        found = f"expected of {total:,.0f} events: {text}"
         return Answer(question, found, GOOD, "", numbers, text)
     ratios = [estimate[name].error / before[name].error for name in numbers]
     worst = max(ratios, key=lambda ratio: abs(np.log(ratio)))

@@ -32,7 +32,7 @@ def bias(subject: Subject) -> Answer:
     model = subject.model
     cure = "simulate templates closer together, or look at the one that is off"
     try:
-        between = gaps(model, max(1.0, subject.number))
+        between = gaps(model, subject.number)
     except InputError as error:
         return Answer(question, str(error), OPEN, cure)
     open_gaps, widest = _gaps_of(subject, between), between.widest
@@ -83,11 +83,7 @@ def simulation(subject: Subject) -> Answer:
     """The share of the simulation in the error."""
     question = "Is the uncertainty from simulation known, and small enough?"
     try:
-        made = plan(
-            subject.model,
-            max(1.0, subject.number),
-            theta=subject.place,
-        )
+        made = plan(subject.model, subject.number, theta=subject.place)
     except InputError as error:
         return Answer(question, str(error), OPEN, "fit the model anew")
     now = made.errors[made.factors == 1.0][0]

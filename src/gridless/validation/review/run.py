@@ -1,6 +1,6 @@
 """Running the review, question by question; interrupted, it goes on where it was."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -12,6 +12,7 @@ from gridless import strict_json
 from gridless.errors import InputError, check_kind
 from gridless.files.table import as_path
 from gridless.files.write import write_whole
+from gridless.model.combined import Channels
 from gridless.model.model import Model
 from gridless.parallel import progress_bar
 from gridless.results.printing import Lines
@@ -19,22 +20,31 @@ from gridless.templates.arrays import as_count, as_size
 from gridless.templates.templates import Templates
 from gridless.validation.limits import MAX_EXPERIMENTS
 from gridless.validation.review import of_data, of_model
-from gridless.validation.review.answer import BAD, CAREFUL, GOOD, OPEN, Answer, Subject
+from gridless.validation.review.answer import (
+    BAD,
+    CAREFUL,
+    GOOD,
+    OPEN,
+    Answer,
+    Ask,
+    Subject,
+    of_each,
+)
 
 # In the order of the page; a further question is a function and a line.
-QUESTIONS: dict[str, Callable[[Subject], Answer]] = {
-    "bias": of_model.bias,
+QUESTIONS: dict[str, Ask] = {
+    "bias": of_each(of_model.bias),
     "coverage": of_data.coverage,
     "bounds": of_data.bounds,
     "simulation": of_model.simulation,
-    "data": of_data.data,
-    "templates": of_model.templates,
-    "probabilities": of_model.probabilities,
-    "stability": of_data.stable,
-    "groups": of_data.groups,
+    "data": of_each(of_data.data),
+    "templates": of_each(of_model.templates),
+    "probabilities": of_each(of_model.probabilities),
+    "stability": of_each(of_data.stable),
+    "groups": of_each(of_data.groups, of_data.channels),
     "expected": of_data.expected,
-    "binned": of_data.binned,
-    "reproducible": of_model.reproducible,
+    "binned": of_each(of_data.binned),
+    "reproducible": of_each(of_model.reproducible),
 }
 
 
@@ -83,13 +93,13 @@ class Review(Lines):
 
 
 def review(  # noqa: PLR0913
-    model: Model,
+    model: Model | Channels,
     x: Any = None,
     weights: Any = None,
     *,
     by: Any = None,
-    templates: Templates | None = None,
-    events: float = 10_000,
+    templates: Templates | Mapping[str, Templates] | None = None,
+    events: float | Mapping[str, float] = 10_000,
     toys: int = 2_000,
     state: str | Path | None = None,
 ) -> Review:
@@ -97,8 +107,8 @@ def review(  # noqa: PLR0913
 
     Parameters
     ----------
-    model : Model
-        The model.
+    model : Model or Channels
+        The model, or those of several channels. Of these, the following are given by channel.
     x : array (events, observables), data frame or Sample, optional
         The observed events. Without them, questions about data stay open.
     weights : array (events,), optional
@@ -108,7 +118,7 @@ def review(  # noqa: PLR0913
     templates : Templates, optional
         What the model was fitted on: adds fits with other seeds, sizes, observables and halves.
     events : float
-        Without observed events: how many there will be.
+        Without observed events: how many there will be; a number is that of every channel.
     toys : int
         Pseudo-experiments.
     state : str or Path, optional
@@ -127,16 +137,11 @@ def review(  # noqa: PLR0913
     >>> gl.review(model, events=1_000, toys=200).answers["data"].verdict
     'open'
     """
-    check_kind(model, Model, "model")
-    if templates is not None:
-        check_kind(templates, Templates, "templates")
+    if not isinstance(model, Channels):
+        check_kind(model, Model, "model")
     as_count(toys, "toys", 100, MAX_EXPERIMENTS)
-    events = as_size(events)
     state = None if state is None else as_path(state)
-    table = given = None
-    if x is not None:
-        table, given = model.events(x, weights)
-    subject = Subject(model, table, given, by, templates, events, toys)
+    subject = _subject(model, (x, weights, by, templates, events), toys)
     key = _key(subject)
     answers = _kept(state, key)
     with progress_bar("review", len(QUESTIONS)) as report:
@@ -150,13 +155,43 @@ def review(  # noqa: PLR0913
     return Review({name: answers[name] for name in QUESTIONS}, subject)
 
 
+def _subject(model: Model | Channels, given: tuple[Any, ...], toys: int) -> Subject:
+    """What was given, checked; of several channels by their names."""
+    x, weights, by, templates, events = given
+    if isinstance(model, Model):
+        table = checked = None
+        if x is not None:
+            table, checked = model.events(x, weights)
+        if templates is not None:
+            check_kind(templates, Templates, "templates")
+        return Subject(model, table, checked, by, templates, as_size(events), toys)
+    if not isinstance(events, Mapping):
+        events = dict.fromkeys(model, events)
+    named = {"x": x, "weights": weights, "by": by, "templates": templates, "events": events}
+    for name, one in named.items():
+        if one is not None:
+            model.check_names(one, name)
+    parts = {
+        name: _subject(one, tuple(None if g is None else g[name] for g in named.values()), toys)
+        for name, one in model.items()
+    }
+    own: dict[str, Any] = {
+        field: {name: getattr(part, field) for name, part in parts.items()}
+        for field, one in (("x", x), ("weights", x), ("groups", by), ("templates", templates))
+        if one is not None
+    }
+    return Subject(model, **own, events={n: p.events for n, p in parts.items()}, toys=toys)
+
+
 def _key(subject: Subject) -> str:
     """What the answers depend on, as a checksum."""
-    digest = sha256(subject.model.identity.encode())
-    for part in (subject.x, subject.weights, subject.groups):
-        array = np.asarray(0 if part is None else part)
-        digest.update(str(array.dtype).encode() + np.ascontiguousarray(array).tobytes())
-    digest.update(f"{subject.templates is None} {subject.events} {subject.toys}".encode())
+    digest = sha256(str(subject.toys).encode())
+    for name, one in subject.channels.items():
+        digest.update(f"{name} {one.model.identity}".encode())
+        for part in (one.x, one.weights, one.groups):
+            array = np.asarray(0 if part is None else part)
+            digest.update(str(array.dtype).encode() + np.ascontiguousarray(array).tobytes())
+        digest.update(f"{one.templates is None} {one.events}".encode())
     return digest.hexdigest()
 
 
