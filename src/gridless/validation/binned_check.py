@@ -17,7 +17,7 @@ from gridless.calibration.calibration import Calibration
 from gridless.calibration.mean_curve import MeanCurve, fit_mean_curve
 from gridless.calibration.moments import Moments
 from gridless.curves.polynomials import Powers, slopes, terms
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.model.model import Model
 from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
@@ -128,6 +128,7 @@ def binned_check(model: Model, x: Any, weights: Any = None) -> BinnedCheck:
     >>> gl.binned_check(model, example.sample(0.4, 2_000, seed=2)).worst < 4
     True
     """
+    check_kind(model, Model, "model")
     if model.calibration is None or model.simulated is None:
         raise InputError("binned_check: needs a calibrated model that keeps events; fit it anew")
     if model.measurement is not None:
