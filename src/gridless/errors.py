@@ -9,7 +9,13 @@ class GridlessWarning(UserWarning):
     """Something that works but that the user should know of."""
 
 
+def check_kind(value: object, kind: type, what: str) -> None:
+    """Refuse anything but an object of that kind."""
+    if not isinstance(value, kind):
+        raise InputError(f"{what}: {type(value).__name__}; give a {kind.__name__}")
+
+
 def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
     """Refuse a choice that is not among those that are known."""
     if value not in known:
-        raise InputError(f"{name}: there is no {value!r}; give one of {', '.join(known)}")
+        raise InputError(f"{name}: there is no {value!r:.80}; give one of {', '.join(known)}")

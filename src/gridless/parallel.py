@@ -19,6 +19,8 @@ WORKER_ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
+    # A worker would tell of each task that is cancelled, in the terminal of the user.
+    "DASK_LOGGING__DISTRIBUTED": "critical",
 }
 # Times that dask repeats a task that fails, such as one on a file system that is away for a moment.
 RETRIES = 3

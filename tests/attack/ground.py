@@ -3,10 +3,12 @@
 import json
 import struct
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.attack.whole import Whole
 from tests.files import samples
 
 import gridless as gl
@@ -71,10 +73,17 @@ class Ground:
         self.model = gl.fit(self.templates, **OPTIONS)
         self.save("model", self.model)
         self.files["format 2"] = "m.safetensors", FORMAT_2.read_bytes()
+        self.save("channels", self.whole.channels)
+        self.save("systematic", self.whole.model)
         self.keep_a_checkpoint()
         self.estimate = self.model.likelihood(self.x).maximum()
 
-    def save(self, kind: str, model: gl.Model) -> None:
+    @cached_property
+    def whole(self) -> Whole:
+        """A measurement with systematics; made when it is needed."""
+        return Whole()
+
+    def save(self, kind: str, model: gl.Model | gl.Channels) -> None:
         """Add a model file."""
         path = self.folder / f"{kind}.safetensors"
         model.save(path)

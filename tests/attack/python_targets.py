@@ -24,6 +24,7 @@ from gridless.templates.query import Query
 from gridless.templates.summary import summarise
 
 KINDS = (complex, object, "U8", "datetime64[s]", bool, np.int8, "f2")
+SHAPES = ((-1,), (1, -1), (-1, 1), (2, -1), (-1, 2, 1))
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -88,7 +89,7 @@ def odd_array(good: Any, rng: Generator) -> Any:
         lambda: array.astype(choose(rng, KINDS)),
         lambda: np.ma.masked_greater(array, 0.5),
         lambda: array[: int(choose(rng, (0, 1, len(array) // 2)))],
-        lambda: array.reshape(choose(rng, ((-1,), (1, -1), (-1, 1), (2, -1), (-1, 2, 1)))),
+        lambda: array.reshape(choose(rng, SHAPES if array.size % 2 == 0 else SHAPES[:3])),
         lambda: array[..., None],
         lambda: array[::-1, :0] if array.ndim > 1 else array[:0],
         lambda: [*array.tolist()[:-1], choose(rng, ([1, 2, 3], "a", None, {}))],

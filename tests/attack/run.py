@@ -255,7 +255,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", type=int, help="this one alone")
-    parser.add_argument("--only", default="", help="targets with this in their names")
+    parser.add_argument("--only", default="", help="targets or commands with this in their names")
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--keep", type=Path, default=Path("build/attack"), help="a folder")
     parser.add_argument("--kill", type=int, nargs="?", const=10, help="kill commands")
@@ -264,7 +264,7 @@ def main() -> None:
     if given.kill is not None:
         from tests.attack.kill import kill_commands
 
-        sys.exit(not kill_commands(given.kill, given.seed))
+        sys.exit(not kill_commands(given.kill, given.seed, given.only))
     if given.case is not None:
         result = run(600, given.seed, [given.case], given.keep)
         print(next(iter(result.counts)))

@@ -213,7 +213,8 @@ def analysis(ground: Ground, rng: Generator, folder: Path) -> str:
 def options(ground: Ground, rng: Generator, folder: Path) -> str:
     """A command with odd options ends with 0 or 2, and prints JSON that every parser takes."""
     (folder / ground.files["npz"][0]).write_bytes(ground.files["npz"][1])
-    (folder / "model.safetensors").write_bytes(ground.files["model"][1])
+    kind = choose(rng, ("model", "model", "systematic", "channels"))
+    (folder / "model.safetensors").write_bytes(ground.files[kind][1])
     argv = command(rng, folder, str(ground.folder / "t_{theta}.npz"))
     (folder / "command.txt").write_text(repr(argv))
     with contextlib.chdir(folder):
@@ -230,22 +231,31 @@ def options(ground: Ground, rng: Generator, folder: Path) -> str:
     return ANY
 
 
+LIKELIHOOD_FLAGS = ["--level", "--constrain", "--fix"]
 FLAGS = {
-    "measure": ["--level", "--constrain", "--fix", "--weight", "--where"],
+    "measure": [*LIKELIHOOD_FLAGS, "--weight", "--where", "--by", "--blind", "--unblind",
+                "--method", "--toys", "--scan"],
+    "expect": [*LIKELIHOOD_FLAGS, "--events", "--at"],
+    "plan": ["--events", "--simulated", "--at", "--parameter"],
     "closure": ["--weight", "--where", "--toys", "--events", "--seed"],
     "audit": ["--components", "--objective", *TEMPLATE_FLAGS],
     "export": ["--weight", "--where"],
     "fit": [*(f"--{name}" for name in FitOptions.model_fields), *TEMPLATE_FLAGS],
-}
+}  # fmt: skip
+
+
+VERBS = ("measure", "measure", "measure", "closure", "audit", "export", "fit", "expect", "plan")
 
 
 def command(rng: Generator, folder: Path, templates: str) -> list[str]:
     """A command line with one or two odd values."""
     model, data = str(folder / "model.safetensors"), str(folder / "a.npz")
-    verb = choose(rng, ("measure", "measure", "closure", "audit", "export", "fit"))
+    verb = choose(rng, VERBS)
     source = [templates, "--bounds", "theta", "-1", "2", "-x", "x,y"]
     good = {
         "measure": [model, data],
+        "expect": [model, "--events", "100"],
+        "plan": [model, "--events", "100"],
         "closure": [model, templates],
         "audit": source,
         "export": [model, data, "--curve", str(folder / "curve.json")],
@@ -255,7 +265,7 @@ def command(rng: Generator, folder: Path, templates: str) -> list[str]:
     argv = [verb, *good]
     for _ in range(int(rng.integers(1, 3))):
         flag = choose(rng, flags)
-        count = {"--constrain": 3, "--bounds": 3, "--fix": 2}.get(flag, 1)
+        count = {"--constrain": 3, "--bounds": 3, "--fix": 2, "--at": 2}.get(flag, 1)
         argv += [flag, *(word(rng) for _ in range(count))]
     if rng.random() < 0.1:
         argv[1 + int(rng.integers(len(argv) - 1))] = word(rng)
@@ -264,7 +274,8 @@ def command(rng: Generator, folder: Path, templates: str) -> list[str]:
 
 def word(rng: Generator) -> str:
     """What may stand after a flag; no count that is merely slow."""
-    plain = ("theta", "x", "y", "w", "x > 0", "w * 0", "w * 1e300", "w * 1e-300", "0.5", "2", "3")
+    plain = ("theta", "x", "y", "w", "x > 0", "w * 0", "w * 1e300", "w * 1e-300", "0.5", "2", "3",
+             "upper", "feldman-cousins", "soft=20", "hard=30", "tilt")  # fmt: skip
     pool = (plain, plain, mutations.ODD_NUMBERS, mutations.ODD_TEXT)[int(rng.integers(4))]
     if rng.random() < 0.1:
         return mutations.odd_expression(rng, OBSERVABLES)
@@ -282,7 +293,7 @@ def strict(text: str) -> Any:
 
 def all_targets() -> list[Target]:
     """Every target, as often as its weight."""
-    from tests.attack import python_targets
+    from tests.attack import measurement_targets, python_targets
 
     targets = [Target(kind, data_file(kind), 3, checked) for kind, (*_, checked) in KINDS.items()]
     targets += [
@@ -296,5 +307,8 @@ def all_targets() -> list[Target]:
         Target("options", options, 4),
         Target("names", python_targets.names, 2),
         Target("arrays", python_targets.arrays, 6),
+        Target("measurement yaml", measurement_targets.analysis, 4),
+        Target("channels signed", measurement_targets.model_signed, 2),
+        Target("calls", measurement_targets.calls, 2),
     ]
     return [target for target in targets for _ in range(target.weight)]

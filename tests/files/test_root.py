@@ -57,6 +57,18 @@ def test_names_that_are_not_there(tmp_path, source, message):
         read(f"{tmp_path}/{source}", ["pt"])
 
 
+def test_a_tree_that_has_lost_events(tmp_path):
+    """No checksum covers how many entries a tree has; its branches know it too."""
+    path = tmp_path / "a.root"
+    write_ttree(path, {"x": np.arange(80.0), "y": np.arange(80.0)})
+    content = path.read_bytes()
+    place = content.index((80).to_bytes(8, "big"))  # the tree comes before its branches
+    for entries in (0, 64, 81, 2**40):
+        path.write_bytes(content[:place] + entries.to_bytes(8, "big") + content[place + 8 :])
+        with pytest.raises(InputError, match="x has 80 entries, its tree"):
+            read(path, ["x"])
+
+
 def test_only_the_needed_columns_are_read(tmp_path):
     data = {"x": np.arange(5.0), "text": ["a"] * 5, "jets": ak.Array([[1.0], [], [2.0], [], []])}
     with uproot.recreate(tmp_path / "a.root") as file:

@@ -118,5 +118,5 @@ def test_what_cannot_be_made_is_refused(good):
     likelihood = good.likelihood(EXAMPLE.sample(0.4, 200, seed=2))
     with pytest.raises(gl.InputError, match="method"):
         likelihood.interval(method="bayes")
-    with pytest.raises(gl.InputError, match="at least"):
+    with pytest.raises(gl.InputError, match="give a whole number from"):
         make_belt(likelihood, 0, Settings(toys=1))

@@ -93,5 +93,5 @@ def test_histograms_of_two_parameters_need_two_values():
     example = TwoParameters()
     model = gl.fit(example.templates(200, seed=1, templates=3), hidden=2, epochs=1, replicas=0)
     assert model.histograms((0.5, 0.5))["x1"].values().sum() > 0.9
-    with pytest.raises(gl.InputError, match="give one value of each: t1, t2"):
+    with pytest.raises(gl.InputError, match="give one number each: t1 in"):
         model.histograms(0.5)

@@ -73,7 +73,7 @@ def test_two_parameters():
 
 def test_mistakes(good):
     x = TOY.sample(0.4, 50, seed=2)
-    with pytest.raises(gl.InputError, match="at least 2"):
+    with pytest.raises(gl.InputError, match="toys: 1; give a whole number from 2"):
         gl.bootstrap(good, x, toys=1)
     with pytest.raises(gl.InputError, match="3 values for 50 events"):
         gl.bootstrap(good, x, [1.0, 2.0, 3.0])

@@ -207,7 +207,9 @@ def _left_out(
     that hides it best, times their number.
 
     What the others predict is a mixture over priors: each has the likelihood of the others as its
-    weight. So its tails are as long as is not known how smooth the curve is. With P the inverse of
+    weight, of p parameters to the power 1 / p, since inner templates say little of how smooth the
+    curve is where it is steepest, and most templates are at an edge of some parameter. So its
+    tails are as long as is not known how smooth the curve is. With P the inverse of
     the covariance after the free terms, a part S of y is off by e = P_SS^-1 (P y)_S with the
     covariance P_SS^-1.
 
@@ -233,7 +235,8 @@ def _left_out(
         py @ y + np.linalg.slogdet(covariance).logabsdet + np.linalg.slogdet(within).logabsdet
     )
     a = np.diagonal(p, axis1=1, axis2=2)
-    single = _mixed(py / np.sqrt(a), log_l[:, None] + 0.5 * (py**2 / a - np.log(a)))
+    power = 1 / (free.shape[1] - 1)
+    single = _mixed(py / np.sqrt(a), power * (log_l[:, None] + 0.5 * (py**2 / a - np.log(a))))
     count = len(y)
     if not masked:
         return single, np.ones(count)
@@ -247,7 +250,7 @@ def _left_out(
     off = other * py_k - p * py_j
     chi2 = (off * py_k + (a[..., None] * py_j - p * py_k) * py_j) / determinant
     likelihood = log_l[:, None, None] + 0.5 * (chi2 - np.log(determinant))
-    pairs = _mixed(off / np.sqrt(other * determinant), likelihood)
+    pairs = _mixed(off / np.sqrt(other * determinant), power * likelihood)
     return single, (count - 1) * np.where(own, 1.0, pairs).min(axis=1)
 
 

@@ -40,8 +40,19 @@ class RootTable(Table):
             none = self._tree.arrays(filter_name={column}.__contains__, entry_stop=0, library="ak")
         except self._object_error:
             return f"objects ({self._tree[column].typename})"
+        self._check_entries(column)
         # What uproot cannot interpret, it leaves out.
         return awkward_fault(_member(none, column)) if none.fields else "objects"
+
+    def _check_entries(self, column: str) -> None:
+        """Refuse a tree that has lost events: a tree and its branches each say how many there are,
+        and no checksum covers either."""
+        if not hasattr(self._tree, "branches"):
+            return  # an RNTuple, which has checksums
+        entries = self._tree.num_entries
+        for branch in self._tree.values(filter_name={column}.__contains__):
+            if branch.num_entries != entries:
+                raise EOFError(f"{column} has {branch.num_entries:,} entries, its tree {entries:,}")
 
     def blocks(self, names: Sequence[str], size: int, rows: Rows = ALL) -> Iterator[Block]:
         # By filter, never by expression: uproot would run an expression as Python.

@@ -295,6 +295,13 @@ def identity(path: Path) -> Hashable:
         return os.path.realpath(path)
 
 
+def as_path(path: Any) -> Path:
+    """A path, or an error where something else was given."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path: {path!r:.80}; give the name of a file")
+    return Path(path)
+
+
 def check_readable(path: Path, what: str = "check the path") -> None:
     """Refuse what is not a file that can be opened; `what` is the cure if there is none."""
     try:

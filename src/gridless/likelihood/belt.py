@@ -20,11 +20,12 @@ from gridless.curves import minimum
 from gridless.curves.intervals import check_level
 from gridless.curves.lattice import Lattice
 from gridless.errors import InputError
+from gridless.files.table import as_path
 from gridless.files.write import write_whole
 from gridless.likelihood.channel import Place, generator
 from gridless.parallel import run
 from gridless.results.printing import Lines
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, as_count
 
 if TYPE_CHECKING:
     from gridless.likelihood.likelihood import Likelihood
@@ -35,6 +36,8 @@ WILKS = "wilks"
 METHODS = (FELDMAN_COUSINS, UPPER)
 POINTS = 61  # values of the parameter at which pseudo-experiments are made
 TOYS = 2000  # pseudo-experiments at each
+MAX_POINTS = 100_000  # of a belt or contour: of more nothing is seen
+MAX_TOYS = 10_000_000
 REACH = 5.0  # errors on either side of the estimate that the values span
 PER_TASK = 8  # values of one task
 
@@ -152,11 +155,12 @@ class Belt(Lines):
         np.savez(content, names=np.array([self.parameter, self.method]), theta=self.theta,
                  observed=self.observed, rises=self.rises, without=self.without,
                  numbers=np.array([self.best, *self.bounds]))  # fmt: skip
-        write_whole(Path(path), content.getvalue())
+        write_whole(as_path(path), content.getvalue())
 
     @staticmethod
     def load(path: str | Path) -> "Belt":
         """The belt of a file that `save` wrote."""
+        path = as_path(path)
         try:
             with np.load(path, allow_pickle=False) as found:
                 parameter, method = (str(name) for name in found["names"])
@@ -199,9 +203,10 @@ def make_belt(
     """The belt of the parameter of an axis."""
     method, toys, points = settings.method, settings.toys, settings.points
     if method not in METHODS:
-        raise InputError(f"method: {method!r}; give {' or '.join(map(repr, METHODS))}")
-    if toys < 2 or points < 3:
-        raise InputError(f"toys, points: {toys}, {points}; give at least 2 and 3")
+        raise InputError(f"method: {method!r:.80}; give {' or '.join(map(repr, METHODS))}")
+    as_count(toys, "toys", 2, MAX_TOYS)
+    as_count(points, "points", 3, MAX_POINTS)
+    as_count(settings.seed, "seed", 0)
     missing = [c.name or "a channel" for c in likelihood.channels if c.toys is None]
     if missing:
         raise InputError(

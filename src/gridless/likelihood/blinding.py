@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.likelihood.estimate import Estimate
 from gridless.results import printing
 from gridless.results.printing import Lines
@@ -41,6 +41,7 @@ class Blinded(Lines):
     key: str
 
     def __post_init__(self) -> None:
+        check_kind(self.key, str, "blind")
         if len(self.key) < LEAST_KEY:
             raise InputError(f"blind: a key of {len(self.key)} letters; give {LEAST_KEY} or more")
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from gridless.errors import InputError, check_kind
 from gridless.likelihood.belt import FELDMAN_COUSINS, POINTS, TOYS, Belt, Settings, make_belt
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.groups import Groups, make_groups
 from gridless.likelihood.minuit import MinuitCost
 from gridless.results.cabinetry import ScanResults
+from gridless.templates.arrays import as_numbers
 from gridless.templates.grid import Grid
 
 if TYPE_CHECKING:
@@ -139,7 +141,7 @@ class Derived(MinuitCost):
             first = max(one.value + SCAN_REACH * (low - one.value), one.bounds[0])
             last = min(one.value + SCAN_REACH * (high - one.value), one.bounds[1])
             values = np.linspace(first, last, SCAN_POINTS)
-        points = np.asarray(values, float)
+        points = as_numbers(values, "values")
         rises = 2 * whole.profile(one.name, points)
         return ScanResults(one.name, one.value, 0.5 * (high - low), points, rises)
 
@@ -178,8 +180,12 @@ def restricted(
     >>> restricted(likelihood, {"t1": (0.4, 0.01)}, {"t2": 0.6})
     Likelihood of t1 in [0, 1] from 1,000 events, t1 = 0.4 +- 0.01
     """
-    for name, (value, error) in (constrain or {}).items():
-        likelihood = likelihood.constrain(name, value, error)
+    for what, given in (("constrain", constrain), ("fix", fix)):
+        check_kind(given or {}, Mapping, what)
+    for name, pair in (constrain or {}).items():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise InputError(f"constrain: {pair!r:.80} for {name}; give (value, error)")
+        likelihood = likelihood.constrain(name, *pair)
     return likelihood.fix(**fix) if fix else likelihood
 
 

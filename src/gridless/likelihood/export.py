@@ -12,7 +12,8 @@ import yaml
 
 from gridless import strict_json
 from gridless.curves.intervals import LEVEL
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
+from gridless.files.table import as_path
 from gridless.files.write import write_whole
 from gridless.likelihood.estimate import ParameterEstimate
 from gridless.likelihood.likelihood import Likelihood
@@ -189,7 +190,8 @@ def write_curve(
     >>> path.read_text().splitlines()[0]
     'parameter,value,delta_log_likelihood'
     """
-    target = Path(path)
+    check_kind(likelihood, Likelihood, "likelihood")
+    target = as_path(path)
     chosen = ENDINGS.get(target.suffix) if kind is None else kind
     if chosen == "json":
         text = strict_json.dumps(curve(likelihood, level), indent=1)

@@ -11,7 +11,7 @@ from gridless.curves import minimum
 from gridless.curves.curve import Curve
 from gridless.curves.intervals import LEVEL, check_level, contour, interval, widened
 from gridless.errors import InputError
-from gridless.likelihood.belt import WILKS, Belt, constructed
+from gridless.likelihood.belt import MAX_POINTS, WILKS, Belt, constructed
 from gridless.likelihood.channel import (
     Channel,
     Constraint,
@@ -26,7 +26,7 @@ from gridless.likelihood.derived import Derived
 from gridless.likelihood.display import Displayed
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.estimating import beyond_covariances, inside_covariances, make_estimate
-from gridless.templates.arrays import Array, as_number, as_numbers
+from gridless.templates.arrays import Array, as_count, as_names, as_number, as_numbers
 
 
 class Likelihood(Displayed, Derived):
@@ -131,7 +131,8 @@ class Likelihood(Displayed, Derived):
         """
         if len(self.channels) > 1:
             raise InputError("named: a sum of several channels; name each before adding them")
-        return Likelihood([replace(self.channels[0], name=channel)], self.constraints)
+        (name,) = as_names([channel], "named")
+        return Likelihood([replace(self.channels[0], name=name)], self.constraints)
 
     def with_offered(self, events: int) -> "Likelihood":
         """The same with the number of events before the selection."""
@@ -158,7 +159,7 @@ class Likelihood(Displayed, Derived):
         >>> example.likelihood(example.quantiles(0.4)).scan([0.4, 0.41, 0.42]).round(3)
         array([0. , 0.5, 2. ])
         """
-        points = np.asarray(theta, float)
+        points = as_numbers(theta, "theta")
         t = self.grid.to_unit(points[..., None] if len(self.parameters) == 1 else points)
         return np.asarray(self.curve(t) - self._floor)
 
@@ -353,9 +354,8 @@ class Likelihood(Displayed, Derived):
         axes = [self._axis(first), self._axis(second)]
         if axes[0] == axes[1]:
             raise InputError(f"contour: {first} twice; give two parameters")
-        t = contour(
-            self.curve, self.unit_best, self.unit_covariance, axes, check_level(level), points
-        )
+        parts = self.curve, self.unit_best, self.unit_covariance
+        t = contour(*parts, axes, check_level(level), as_count(points, "points", 3, MAX_POINTS))
         curve = self.grid.bounds[axes, 0] + t * self.grid.range[axes]
         return np.vstack([curve, curve[:1]])
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gridless.calibration.calibration import MAX_POWER
+from gridless.calibration.calibration import LARGEST, MAX_POWER
 from gridless.measurement.features import Features
 from gridless.measurement.measurement import Measurement, Nuisance, Share
 from gridless.measurement.process import Process
@@ -86,11 +86,14 @@ def measurement_of(
     count = len(header.nuisances)
     if len(header.constraints) != count or len(set(header.nuisances)) < count:
         raise ValueError("nuisances: names and constraints")
+    for name, array in arrays.items():
+        if np.abs(array).max(initial=0) > LARGEST:
+            raise ValueError(f"measurement.{name} has a number over {LARGEST:g}")
     for constraint in header.constraints:
-        if constraint is not None and not 0 < constraint < np.inf:
+        if constraint is not None and not 1 / LARGEST < constraint < LARGEST:
             raise ValueError(f"a constraint of {constraint}")
     for nuisance, share, unit in header.shares:
-        if not (0 <= nuisance < count and 0 < share < 1 and 0 < unit < np.inf):
+        if not (0 <= nuisance < count and 0 < share < 1 and 1 / LARGEST < unit < LARGEST):
             raise ValueError("shares")
     if len(header.systematics) != 1 + len(header.shares):
         raise ValueError("systematics of the processes")

@@ -11,7 +11,7 @@ from gridless.curves import chebyshev
 from gridless.curves.curve import Curve
 from gridless.curves.intervals import LEVEL, check_level
 from gridless.errors import InputError
-from gridless.likelihood.belt import WILKS, Belt
+from gridless.likelihood.belt import MAX_POINTS, WILKS, Belt
 from gridless.likelihood.channel import (
     Channel,
     Constraint,
@@ -26,7 +26,7 @@ from gridless.measurement.estimate import MeasurementEstimate
 from gridless.measurement.estimating import make_estimate
 from gridless.measurement.joint import Joint, common_nuisances
 from gridless.measurement.term import SummaryChannel
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, as_count, as_names, as_number, as_numbers
 
 # Chebyshev points of each parameter of interest for the profile as a curve.
 CURVE_POINTS = {1: 33, 2: 13, 3: 7}
@@ -161,8 +161,9 @@ class MeasurementLikelihood(Likelihood):
         """
         if len(self.channels) != 1:
             raise InputError("named: a sum of several channels; name each before adding them")
+        (name,) = as_names([channel], "named")
         only = self.parts[0]
-        return self._with(parts=[replace(only, base=replace(only.base, name=channel))])
+        return self._with(parts=[replace(only, base=replace(only.base, name=name))])
 
     def with_offered(self, events: int) -> "MeasurementLikelihood":
         """The same with the number of events before the selection."""
@@ -189,13 +190,13 @@ class MeasurementLikelihood(Likelihood):
         """
         held = dict(self.held)
         for name, value in values.items():
-            place = self._place(name)
+            place, value = self._place(name), as_number(value, f"fix: {name}")
             if not self.joint.low[place] <= value <= self.joint.high[place]:
                 raise InputError(
                     f"fix: {name} = {value:g} is outside {self.joint.low[place]:g} to "
                     f"{self.joint.high[place]:g}"
                 )
-            held[name] = float(value)
+            held[name] = value
         if all(name in held for name in self.grid.parameters):
             raise InputError(f"fix: {', '.join(values)} leaves nothing to estimate")
         constraints = [one for one in self.constraints if one.parameter not in held]
@@ -242,7 +243,9 @@ class MeasurementLikelihood(Likelihood):
         array
         """
         place = self._place(parameter)
-        points = np.asarray(values, float)
+        points = as_numbers(values, "values")
+        if not np.isfinite(points).all():
+            raise InputError(f"values: {values!r:.80}; give finite numbers")
         found = [self.joint.profiled({place: one})[0] - self.joint.floor for one in points.ravel()]
         return np.array(found).reshape(points.shape)
 
@@ -314,6 +317,7 @@ class MeasurementLikelihood(Likelihood):
         axes = [self._place(first), self._place(second)]
         if axes[0] == axes[1]:
             raise InputError(f"contour: {first} twice; give two parameters")
+        as_count(points, "points", 3, MAX_POINTS)
         return self.joint.contour(axes, check_level(level), points)
 
     def axis(self, parameter: str | None) -> int:

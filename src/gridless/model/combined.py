@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gridless.errors import InputError
+from gridless.files.table import as_path
 from gridless.likelihood.channel import Channel, common_grid
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.warnings import EstimateWarning
@@ -113,9 +114,9 @@ class Channels(Mapping[str, Model]):
         -------
         Likelihood
         """
-        given = weights or {}
+        given = {} if weights is None else weights
         self.check_names(x, "x")
-        if not set(given) <= set(self.models):
+        if not isinstance(given, Mapping) or not set(given) <= set(self.models):
             self.check_names(given, "weights")
         return self.summed(
             {name: model.likelihood(x[name], given.get(name)) for name, model in self.items()}
@@ -136,9 +137,8 @@ class Channels(Mapping[str, Model]):
         Likelihood
         """
         self.check_names(events, "events")
+        self.grid.unit_point(theta)  # refuses what is no point
         names, values = self.grid.parameters, np.atleast_1d(np.asarray(theta, float))
-        if values.shape != (len(names),):
-            raise InputError(f"theta: {values.tolist()}; give {', '.join(names)}")
         given = dict(zip(names, values.tolist(), strict=True))
         return self.summed(
             {
@@ -172,7 +172,7 @@ class Channels(Mapping[str, Model]):
         `path:name` one of the models."""
         from gridless.model.storage.file import save_channels
 
-        save_channels(self.models, Path(path))
+        save_channels(self.models, as_path(path))
 
     def __reduce__(self) -> Any:
         return Channels, (self.models,)

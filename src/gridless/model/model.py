@@ -19,6 +19,7 @@ from gridless.distributed import own_threads
 from gridless.errors import GridlessWarning, InputError
 from gridless.files.expressions import names as names_in
 from gridless.files.read import ENTRY, Sample, read
+from gridless.files.table import as_path
 from gridless.likelihood.agreement import Agreement, Cells
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
@@ -302,7 +303,7 @@ class Model(Simulating):
         """Write the model to one safetensors file, from which `load` makes the same model."""
         from gridless.model.storage.file import save_model
 
-        save_model(self, Path(path))
+        save_model(self, as_path(path))
 
     @cached_property
     def warnings(self) -> tuple[EstimateWarning, ...]:

@@ -185,6 +185,8 @@ def grouped(likelihood_of: Evaluate, table: Array, weights: Array | None, by: An
         raise InputError(
             f"by: {labels.shape} for {len(table)} events that are used; give one group per event"
         )
+    if labels.dtype.kind not in "biufUS":
+        raise InputError(f"by: {labels.dtype} for groups; give numbers or texts")
     values, number = np.unique(labels, return_inverse=True)
     if len(values) > MAX_GROUPS:
         raise InputError(

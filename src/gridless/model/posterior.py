@@ -12,7 +12,7 @@ from gridless.curves import chebyshev
 from gridless.density.basis import box_quadrature
 from gridless.density.mixture import Mixture
 from gridless.errors import InputError
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, as_numbers
 from gridless.templates.grid import Grid
 
 # Gauss-Legendre nodes along each parameter that normalise, by the number of parameters.
@@ -56,7 +56,7 @@ class Posterior:
         `theta` broadcasts against the events: a number, one value per event, or shape (n, 1) for
         n values at every event. Several parameters are on a further, last axis.
         """
-        values = np.asarray(theta, float)
+        values = as_numbers(theta, "theta")
         count = len(self._grid.parameters)
         values = values[..., None] if count == 1 else values
         if values.shape[-1:] != (count,):

@@ -11,7 +11,7 @@ from gridless import distributed
 from gridless.curves import chebyshev
 from gridless.density.network import Network
 from gridless.model.evaluation import MAX_DOUBLE_EVENTS, approximate_curve, sum_of_densities
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, as_numbers
 from gridless.templates.grid import Grid
 
 # Points along each parameter on which max |log q| is looked for, by the number of parameters.
@@ -33,7 +33,7 @@ class ImpliedPrior:
 
     def __call__(self, theta: ArrayLike) -> Array:
         """q(theta)."""
-        values = np.asarray(theta, float)
+        values = as_numbers(theta, "theta")
         t = self.grid.to_unit(values[..., None] if len(self.grid.parameters) == 1 else values)
         return np.asarray(np.exp(chebyshev.evaluate(self.log_q, t)))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gridless.curves import chebyshev
 from gridless.distributed import own_threads
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.likelihood.channel import SHARED, Channel, Toys, generator
 from gridless.likelihood.likelihood import Likelihood
 from gridless.measurement.likelihood import MeasurementLikelihood
@@ -19,7 +19,7 @@ from gridless.model.observed import channel_of_sum
 from gridless.model.reweighting import Reweighting, tilted
 from gridless.model.virtual import VirtualTemplate, unit_point, virtual_template
 from gridless.systematics.bins import mixed_histograms
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, as_number, as_size
 from gridless.templates.histograms import Histogram
 
 if TYPE_CHECKING:
@@ -202,8 +202,7 @@ class Simulating:
         0.40 +- 0.01
         """
         model = cast("Model", self)
-        if not 1 <= events < float("inf"):
-            raise InputError(f"events: {events:g}; give the number of events to be observed")
+        events = as_size(events)
         t, calibration = unit_point(model, theta), model.calibration
         if calibration is not None:
             y = events * calibration.mean(t[None])[0]
@@ -248,16 +247,16 @@ class Simulating:
         model = cast("Model", self)
         if model.summary is None:
             raise InputError("histograms: the model has no summary of its templates; fit it again")
-        point = np.atleast_1d(np.asarray(theta, float))
-        if point.shape != (len(model.grid.parameters),):
-            names = ", ".join(model.grid.parameters)
-            raise InputError(f"theta: shape {point.shape}; give one value of each: {names}")
+        point = model.grid.from_unit(model.grid.unit_point(theta))
+        if not np.isfinite(point).all():
+            raise InputError(f"theta: {theta!r:.80}; give finite numbers")
         labels = model.query.labels
         found = {
             one.observable: one.at(model.grid, point, labels.get(one.observable, ""))
             for one in model.summary.distributions
         }
-        given = dict(nuisances or {})
+        check_kind({} if nuisances is None else nuisances, Mapping, "nuisances")
+        given = {n: as_number(v, f"nuisances: {n}") for n, v in (nuisances or {}).items()}
         for name in given:
             if name not in model.nuisances:
                 known = ", ".join(model.nuisances) or "none"

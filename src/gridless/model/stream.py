@@ -6,7 +6,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.files.read import Division, division, pieces, stream
 from gridless.files.table import Rows, check_distinct, label, source_key
 from gridless.files.template_files import read_known, read_templates
@@ -75,6 +75,7 @@ def read_likelihood(
         if by is not None:
             raise InputError("by: for the events of one channel; give its model, channels[name]")
         return _of_channels(model, sources, weight, where, executor)
+    check_kind(model, Model, "model")
     files = _listed(sources)
     query = replace(model.query, weight=weight).where(where)
     if by is not None:

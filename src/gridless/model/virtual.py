@@ -10,13 +10,21 @@ from scipy.special import chdtrc
 from gridless.calibration.share_correction import Corrected
 from gridless.errors import GridlessWarning, InputError
 from gridless.results.printing import Lines
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import (
+    Array,
+    as_count,
+    as_events,
+    as_numbers,
+    check_total,
+    weights_or_ones,
+)
 
 if TYPE_CHECKING:
     from gridless.model.model import Model
 
 GOOD_EFFECTIVE = 1000  # effective events below which a virtual template warns
 LEAST_EFFECTIVE = 50  # effective events below which there is none
+MAX_DRAWN = 10**9  # events of one sample
 BINS = 20  # of an observable that is compared
 
 
@@ -58,8 +66,8 @@ class VirtualTemplate(Lines):
 
     def sample(self, events: int, seed: int = 0) -> Array:
         """Events drawn from it with replacement, (events, observables)."""
-        if events < 1:
-            raise InputError(f"events: {events}; give at least 1")
+        as_count(events, "events", 1, MAX_DRAWN)
+        as_count(seed, "seed", 0)
         share = self.weights.clip(min=0)
         drawn = np.random.default_rng(seed).choice(len(self.x), events, p=share / share.sum())
         return np.asarray(self.x[drawn], np.float64)
@@ -91,7 +99,9 @@ class VirtualTemplate(Lines):
         cell, changes = np.zeros(len(w), np.int64), np.zeros((1, 0))
         if self.corrected:
             cell, _, changes = self.corrected[j]
-        limits = np.asarray(edges, float)
+        limits = as_numbers(edges, "edges")
+        if limits.ndim != 1 or not (np.diff(limits) > 0).all() or np.isnan(limits).any():
+            raise InputError(f"edges: {edges!r:.80}; give a list of rising numbers")
         bins, cells = len(limits) + 1, len(changes)
         number = cell * bins + np.searchsorted(limits, self.x[:, j], side="right")
         content = np.bincount(number, w, cells * bins).reshape(cells, bins)
@@ -123,8 +133,9 @@ class VirtualTemplate(Lines):
         >>> at.p_value("x", x[:1_000, 0]) > 0.01, at.p_value("x", x[:, 0] + 0.2) > 0.01
         (True, False)
         """
-        sample = np.asarray(values, float)
-        w = np.full(len(sample), 1.0) if weights is None else np.asarray(weights, float)
+        table, given = as_events(values, weights, (observable,))
+        sample, w = table[:, 0], weights_or_ones(given, len(table))
+        check_total(float(w.sum()))
         edges = np.unique(np.quantile(sample, np.linspace(0, 1, BINS + 1)[1:-1]))
         observed = VirtualTemplate(self.theta, sample[:, None], w / w.sum(), (observable,))
         (first, one), (second, two) = (s.shares(observable, edges) for s in (observed, self))
@@ -176,7 +187,7 @@ def virtual_template(model: "Model", theta: Any) -> VirtualTemplate:
 def unit_point(model: "Model", theta: Any) -> Array:
     """theta, a number or one per parameter, in units of the range."""
     grid = model.grid
-    values = np.atleast_1d(np.asarray(theta, float))
+    values = np.atleast_1d(as_numbers(theta, "theta"))
     if values.shape != (len(grid.parameters),):
         raise InputError(f"theta: {values.tolist()}; give {', '.join(grid.parameters)}")
     low, high = grid.bounds.T

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.likelihood import Likelihood
 from gridless.measurement.estimate import MeasurementEstimate
@@ -93,6 +93,8 @@ def compare(model: Model, likelihood: Likelihood) -> dict[str, Comparison]:
     >>> found["x"].chi2 / found["x"].bins < 2
     True
     """
+    check_kind(model, Model, "model")
+    check_kind(likelihood, Likelihood, "likelihood")
     own = [c for c in likelihood.channels if c.model == model.identity and c.observed is not None]
     if not own:
         raise InputError(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridless.errors import InputError
+from gridless.files.table import as_path
 from gridless.files.write import write_whole
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     >>> [path.name for path in gl.save_figure(gl.draw_likelihood(likelihood), "figures/curve")]
     ['curve.pdf', 'curve.png']
     """
-    path = Path(path)
+    path = as_path(path)
     paths = [path.with_suffix(suffix) for suffix in (".pdf", ".png")]
     with style():
         for target in paths:

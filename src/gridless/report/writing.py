@@ -8,6 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from gridless.files.table import as_path
 from gridless.files.write import write_whole
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.combined import Channels
@@ -95,7 +96,7 @@ def write_report(  # noqa: PLR0913
         {name: section for name, section in made.items() if section is not None},
         card=make_card(subject),
     )
-    target = Path(path)
+    target = as_path(path)
     write_whole(target, page.encode())
     return target
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc
 
+from gridless.errors import check_kind
 from gridless.systematics.inputs import check_backgrounds, check_systematics
 from gridless.systematics.samples import (
     Events,
@@ -60,6 +61,7 @@ def audit_systematics(templates: Templates, systematics: Any = (), backgrounds: 
     >>> audit.ok, audit["jes: noise"].met
     (True, True)
     """
+    check_kind(templates, Templates, "templates")
     systematics, backgrounds = check_systematics(systematics), check_backgrounds(backgrounds)
     findings = _of_process(signal_samples(templates, systematics), "")
     for one in backgrounds:

@@ -1,15 +1,16 @@
 """What a user says of systematics and backgrounds, checked at once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gridless.calibration.calibration import LARGEST
 from gridless.errors import InputError
 from gridless.likelihood.estimate import MODEL, SIMULATION, STAT
-from gridless.templates.arrays import Array, as_table, as_weights
+from gridless.templates.arrays import Array, as_number, as_table, as_weights
 from gridless.templates.templates import Templates
 
 SIDES = ("up", "down")
@@ -88,10 +89,12 @@ class Systematic:
         same_events: Any = None,
     ) -> None:
         where = f"systematic {check_name(name)!r}"
-        if constraint is not None and not 0 < constraint < np.inf:
-            raise InputError(
-                f"{where}: a constraint of {constraint}; give a positive number, or None"
-            )
+        if constraint is not None:
+            constraint = as_number(constraint, f"{where}: constraint")
+            if not 1 / LARGEST < constraint < LARGEST:
+                raise InputError(
+                    f"{where}: a constraint of {constraint}; give a positive number, or None"
+                )
         sides = [_side(value, f"{where}, {s}") for s, value in zip(SIDES, (up, down), strict=True)
                  if value is not None]  # fmt: skip
         if not sides or up is None:
@@ -106,7 +109,7 @@ class Systematic:
         for field, value in {
             "name": name,
             "sides": tuple(sides),
-            "constraint": None if constraint is None else float(constraint),
+            "constraint": constraint,
             "same_events": same,
             "numbers": numbers,
         }.items():
@@ -169,9 +172,11 @@ class Background:
         systematics: Sequence[Systematic] = (),
     ) -> None:
         where = f"background {check_name(name)!r}"
+        share = as_number(share, f"{where}: share")
+        error = None if error is None else as_number(error, f"{where}: error")
         if not 0 < share < 1:
             raise InputError(f"{where}: a share of {share:g} of all events; give one in 0 to 1")
-        if error is not None and not 0 < error < np.inf:
+        if error is not None and not 1 / LARGEST < error < LARGEST:
             raise InputError(f"{where}: an error of {error:g}; give a positive one, or None")
         if hasattr(x, "query") and weights is None:
             weights = x.weights
@@ -184,8 +189,8 @@ class Background:
         for field, value in {
             "name": name,
             "x": table,
-            "share": float(share),
-            "error": None if error is None else float(error),
+            "share": share,
+            "error": error,
             "weights": given,
             "systematics": tuple(check_systematics(systematics)),
         }.items():
@@ -222,7 +227,7 @@ def check_backgrounds(backgrounds: Any) -> tuple[Background, ...]:
 def _distinct(things: Any, kind: type, what: str) -> tuple[Any, ...]:
     if isinstance(things, kind):
         things = [things]
-    found = tuple(things)
+    found = tuple(things) if isinstance(things, Iterable) else (things,)
     for one in found:
         if not isinstance(one, kind):
             raise InputError(
@@ -263,7 +268,12 @@ def _side(value: Any, where: str) -> Side:
 
 def _numbered(given: Any, sides: list[Side], where: str) -> tuple[NDArray[np.int64], list[Side]]:
     """Event numbers of the nominal events, and the sides with theirs."""
-    every = [np.asarray(one) for one in given]
+    try:
+        every = [np.asarray(one) for one in given]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{where}: same_events is {given!r:.80}; give True, False or lists of event numbers"
+        ) from None
     if len(every) not in NUMBERS_NEEDED or len(every) != len(sides) + 1:
         raise InputError(
             f"{where}: same_events has {len(every)} lists of numbers; give those of the nominal "

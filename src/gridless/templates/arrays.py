@@ -1,6 +1,7 @@
 """Turning what users have (arrays, tensors, data frames) into checked float arrays."""
 
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 from typing import Any
 from unicodedata import category
 
@@ -13,6 +14,7 @@ Array = NDArray[np.float64]
 
 UNPRINTABLE = {"Cc", "Cs"}  # Unicode categories: control characters, halves of characters
 SMALLEST_SQUARES = 1e-200  # sum of squared weights: a square of less is lost
+LARGEST_SIZE = 1e15  # events: of more, sums lose single ones
 LARGEST_VALUE = 1e100  # of an observable: sums of squares of more overflow
 
 
@@ -79,6 +81,22 @@ def as_numbers(value: Any, what: str) -> Array:
         return np.asarray(value, np.float64)
     except (OverflowError, TypeError, ValueError):
         raise InputError(f"{what}: {value!r:.80}; give a number") from None
+
+
+def as_count(value: Any, what: str, least: int = 1, most: int = 2**63 - 1) -> int:
+    """A whole number between two others."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not least <= int(value) <= most:
+        raise InputError(f"{what}: {value!r:.40}; give a whole number from {least:,} to {most:,}")
+    return int(value)
+
+
+def as_size(value: Any, what: str = "events") -> float:
+    """A number of events, which need not be whole."""
+    number = as_number(value, what)
+    if not 1 <= number <= LARGEST_SIZE:
+        raise InputError(f"{what}: {number:g}; give a number of events, at least 1")
+    return number
 
 
 def as_events(

@@ -103,7 +103,7 @@ class Grid:
 
     def unit_point(self, theta: ArrayLike) -> Array:
         """One point in units of the range; anything but one number per parameter is refused."""
-        values = as_numbers(theta, "theta")
+        values = np.atleast_1d(as_numbers(theta, "theta"))
         if values.shape != (len(self.parameters),):
             raise InputError(f"theta: {theta!r:.80}; give one number each: {self.describe()}")
         return self.to_unit(values)

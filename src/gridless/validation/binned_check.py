@@ -17,7 +17,7 @@ from gridless.calibration.calibration import Calibration
 from gridless.calibration.mean_curve import MeanCurve, fit_mean_curve
 from gridless.calibration.moments import Moments
 from gridless.curves.polynomials import Powers, slopes, terms
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.model.model import Model
 from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
@@ -128,6 +128,7 @@ def binned_check(model: Model, x: Any, weights: Any = None) -> BinnedCheck:
     >>> gl.binned_check(model, example.sample(0.4, 2_000, seed=2)).worst < 4
     True
     """
+    check_kind(model, Model, "model")
     if model.calibration is None or model.simulated is None:
         raise InputError("binned_check: needs a calibrated model that keeps events; fit it anew")
     if model.measurement is not None:
@@ -137,7 +138,12 @@ def binned_check(model: Model, x: Any, weights: Any = None) -> BinnedCheck:
     best = model.likelihood_of(table, given).unit_best
     y = model.event_vectors(table)[0].double().numpy()
     count = len(model.grid.parameters)
-    fits = tuple(_fit(model, model.calibration, y, w, best, bins) for bins in BINS[count])
+    try:
+        fits = tuple(_fit(model, model.calibration, y, w, best, bins) for bins in BINS[count])
+    except np.linalg.LinAlgError as error:
+        raise InputError(
+            "binned_check: some templates fill too few bins of the score; look at closure instead"
+        ) from error
     return BinnedCheck(model.grid.parameters, fits, model.grid.from_unit(best))
 
 

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from gridless.curves.intervals import LEVEL, check_level
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.likelihood.estimate import read_only
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.results import printing
 from gridless.templates.arrays import Array
+from gridless.validation.limits import check_experiments
 from gridless.validation.pseudo_experiments import BATCH, SHARED_BATCHES, Draws, best_values
 
 
@@ -154,8 +155,8 @@ def bootstrap(
     >>> bool(0.8 < error / model.likelihood(observed).maximum().stat < 1.2)
     True
     """
-    if toys < 2:
-        raise InputError(f"toys: {toys}; give at least 2 bootstraps")
+    check_kind(model, Model, "model")
+    check_experiments(toys, None, seed, first)
     table, given = model.events(x, weights)
     # A task has whole groups of batches, which share their random numbers.
     group = BATCH * SHARED_BATCHES

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from gridless.calibration.calibration import Calibration
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.likelihood.warnings import is_wide
 from gridless.model.model import Model
 from gridless.results.printing import Lines
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, as_size
 
 PLACES = (0.25, 0.5, 0.75)  # of a gap at which it is looked at; the largest counts
 LEAST_INFORMATION = 1e-9  # of a direction, relative to the best known: no error is infinite
@@ -139,11 +139,11 @@ def gaps(model: Model, events: float = 10_000) -> Gaps:
     >>> gl.gaps(model, 1_000).advice
     'the templates are close enough'
     """
+    check_kind(model, Model, "model")
     calibration, grid = model.calibration, model.grid
     if calibration is None:
         raise InputError("gaps: the model was fitted with calibrate=False; fit it anew")
-    if not 1 <= events < float("inf"):
-        raise InputError(f"events: {events:g}; give the number of observed events")
+    events = as_size(events)
     found = []
     for i, j in grid.neighbours():
         steps = [grid.unit[i] + share * (grid.unit[j] - grid.unit[i]) for share in PLACES]
@@ -152,7 +152,7 @@ def gaps(model: Model, events: float = 10_000) -> Gaps:
         for p, name in enumerate(grid.parameters):
             sizes = (errors[worst[p], :, p] * grid.range[p]).tolist()
             found.append(Gap(name, (grid.label(i), grid.label(j)), *sizes))
-    return Gaps(float(events), tuple(found))
+    return Gaps(events, tuple(found))
 
 
 def _errors(calibration: Calibration, t: Array, events: float) -> Array:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gridless.calibration.calibration import calibrate
 from gridless.calibration.moments import Moments
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.fitting import fit
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.likelihood import Likelihood
@@ -59,6 +59,7 @@ def leave_one_out(
     >>> found.dof, found.chi2 / found.dof < 3
     (8, True)
     """
+    check_kind(model, Model, "model")
     inner = inner_templates(model.grid)
     if model.calibration is None:
         raise InputError("leave_one_out: the model was fitted with calibrate=False; fit it anew")

@@ -1,9 +1,8 @@
 """Numbers of pseudo-experiments that can be asked for; without torch, for the command line."""
 
-from numbers import Integral
 from typing import Any
 
-from gridless.errors import InputError
+from gridless.templates.arrays import as_count
 
 MAX_EXPERIMENTS = 10_000_000
 MAX_EVENTS = 1_000_000_000  # of one experiment
@@ -19,7 +18,4 @@ def check_experiments(toys: Any, events: Any = None, seed: Any = 0, first: Any =
         "first": (first, 0, MAX_FIRST),
     }
     for name, (value, least, most) in limits.items():
-        if not isinstance(value, Integral) or not least <= int(value) <= most:
-            raise InputError(
-                f"{name}: {value!r:.40}; give a whole number from {least:,} to {most:,}"
-            )
+        as_count(value, name, least, most)

@@ -15,7 +15,7 @@ from gridless.fitting import fit
 from gridless.model.combined import Channels
 from gridless.model.model import Model
 from gridless.results.printing import Lines
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, as_size
 from gridless.templates.grid import Grid
 from gridless.templates.templates import Templates
 from gridless.validation.forecast import Forecast, NewTemplate, Pilot, pilot_of
@@ -183,6 +183,13 @@ def plan(
     >>> gl.plan(pilot, events=10_000).advice
     'simulate ...'
     """
+    if not isinstance(model, Model | Templates | Channels):
+        raise InputError(f"model: {type(model).__name__}; give a Model or Templates")
+    if isinstance(events, Mapping):
+        events = {name: as_size(one) for name, one in events.items()}
+    else:
+        events = as_size(events)
+    simulated = None if simulated is None else as_size(simulated, "simulated")
     trained = fit(model) if isinstance(model, Templates) else model
     grid, pilots = trained.grid, _pilots(trained, events)
     if parameter is not None and parameter not in grid.parameters:
@@ -191,8 +198,6 @@ def plan(
     made = Forecast(pilots, grid, _places(grid, pilots, theta), p)
     now = made.now
     more = float(now.sum() if simulated is None else simulated)
-    if not more > 0:
-        raise InputError(f"simulated: {more:g}; give the number of events to simulate next")
     factors = np.array(FACTORS)
     errors = np.array([made(factor * now) for factor in factors])
     shares = _best_shares(made.by_template(now), now, more)
@@ -257,10 +262,10 @@ def _grows(model: Model) -> bool:
 def _places(grid: Grid, pilots: list[Pilot], theta: Any) -> Array:
     """Where errors are averaged: at theta, or over the range that all templates have."""
     if theta is not None:
-        point = np.atleast_1d(np.asarray(theta, float))
-        if point.shape != (len(grid.parameters),):
-            raise InputError(f"theta: {point.tolist()}; give {', '.join(grid.parameters)}")
-        return grid.to_unit(point)[None]
+        t = grid.unit_point(theta)
+        if not ((t >= 0) & (t <= 1)).all():
+            raise InputError(f"theta: {theta!r:.80} is outside of {grid.describe()}")
+        return t[None]
     ends = grid.bounds.copy()
     for p, name in enumerate(grid.parameters):
         own = [

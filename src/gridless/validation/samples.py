@@ -10,7 +10,7 @@ from gridless.files.read import Sample
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.combined import Channels
 from gridless.model.model import Model
-from gridless.templates.arrays import Array, as_numbers
+from gridless.templates.arrays import Array, as_numbers, check_total
 from gridless.templates.templates import Templates
 
 Samples = Templates | Mapping[Any, Any] | Iterable[tuple[Any, Any]]
@@ -117,7 +117,10 @@ def known_samples(model: Model, samples: Samples) -> list[KnownSample]:
                 f"samples: a true value {truth.tolist()}; give {', '.join(names)} of each sample"
             )
         x, weights = events if isinstance(events, tuple) else (events, None)
-        known.append(KnownSample(truth, *model.events(x, weights)))
+        sample = KnownSample(truth, *model.events(x, weights))
+        if sample.weights is not None:
+            check_total(float(sample.weights.sum()))
+        known.append(sample)
     if not known:
         raise InputError("samples: none; give at least one value of theta with its events")
     return known

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from gridless.curves import minimum
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.fitting import fit
 from gridless.likelihood.estimate import STAT
 from gridless.model.model import Model
@@ -144,6 +144,8 @@ def stability(
     >>> [variant.name for variant in found.variants][:3]
     ['seed 2', 'seed 3', 'hidden 6']
     """
+    check_kind(model, Model, "model")
+    check_kind(templates, Templates, "templates")
     if model.calibration is None:
         raise InputError("stability: the model was fitted with calibrate=False; fit it anew")
     if model.measurement is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc
 
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.model.model import Model
 from gridless.model.reweighting import SimulatedEvents, tilted, weight_changes
 from gridless.results.printing import Lines
@@ -82,7 +82,7 @@ def reliability(model: Model) -> Reliability:
     >>> bool(gl.reliability(model).largest < 0.05)
     True
     """
-    source, kept = model.reweighting, source_events(model)
+    kept, source = source_events(model), model.reweighting
     count = len(model.grid)
     totals = np.bincount(kept.template, kept.weights, count)
     there = np.flatnonzero(totals > 0)
@@ -113,6 +113,7 @@ def reliability(model: Model) -> Reliability:
 
 def source_events(model: Model) -> SimulatedEvents:
     """The kept events, or an error that says what to do."""
+    check_kind(model, Model, "model")
     if model.simulated is None:
         raise InputError("the model keeps no simulated events; fit it anew")
     return model.simulated
@@ -186,7 +187,7 @@ def template_agreement(model: Model) -> TemplateAgreement:
     >>> gl.template_agreement(model).p_value > 1e-3
     True
     """
-    source, kept = model.reweighting, source_events(model)
+    kept, source = source_events(model), model.reweighting
     grid, count = model.grid, len(model.grid)
     log_r = source.log_ratios(grid.unit)
     sizes = np.bincount(kept.template, minlength=count)

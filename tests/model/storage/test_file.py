@@ -69,6 +69,40 @@ def test_ensembles_and_other_bases_survive(tmp_path):
     assert loaded.options.objective["penalty"]["at"] == [0, 0.5, 1]
 
 
+def test_one_model_in_two_channels(model, tmp_path):
+    channels = gl.Channels({"a": model, "b": model})
+    channels.save(tmp_path / "two.safetensors")
+    x = {name: OneObservable().sample(0.3, 500, seed=n) for n, name in enumerate(channels)}
+    estimate = channels.likelihood(x).maximum()
+    loaded = gl.load(tmp_path / "two.safetensors").likelihood(x).maximum()
+    assert loaded.to_dict() == estimate.to_dict()
+    # Both have one simulation: it counts as it does for all events at once.
+    whole = model.likelihood(np.concatenate(list(x.values()))).maximum()
+    assert estimate.budget["theta"] == pytest.approx(whole.budget["theta"], rel=1e-9)
+
+
+def test_a_network_with_tied_weights(tmp_path):
+    class Tied(torch.nn.Module):
+        def __init__(self, inputs, outputs):
+            super().__init__()
+            self.first = torch.nn.Linear(inputs, 4)
+            self.second, self.again = (torch.nn.Linear(4, 4) for _ in range(2))
+            self.again.weight = self.second.weight
+            self.last = torch.nn.Linear(4, outputs)
+
+        def forward(self, x):
+            return self.last(self.again(torch.tanh(self.second(torch.tanh(self.first(x))))))
+
+    templates = OneObservable().templates(300, seed=1)
+    model = gl.fit(templates, network=Tied, ensemble=1, epochs=1, replicas=0, calibrate=False)
+    model.save(tmp_path / "m.safetensors")
+    loaded = gl.load(tmp_path / "m.safetensors", network=Tied)
+    x = templates.x[:50]
+    np.testing.assert_array_equal(
+        loaded.posterior(x).log_prob(0.4), model.posterior(x).log_prob(0.4)
+    )
+
+
 def test_no_such_file(tmp_path):
     with pytest.raises(gl.InputError, match="no such file"):
         gl.load(tmp_path / "nothing.safetensors")

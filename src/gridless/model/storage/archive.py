@@ -28,7 +28,10 @@ NO_DIGEST = "-" * 64
 
 def pack(arrays: dict[str, Tensor], key: str, header: dict[str, Any]) -> bytes:
     """The file of some arrays and a header, which is under a key of the metadata."""
-    arrays = {name: array.detach().cpu().contiguous() for name, array in arrays.items()}
+    # Copies: safetensors refuses arrays that share memory, as those of a model in two channels do,
+    # and of a network with tied weights.
+    own = torch.contiguous_format
+    arrays = {name: a.detach().cpu().clone(memory_format=own) for name, a in arrays.items()}
     # safetensors writes several keys in an order that changes from call to call.
     return sign(save(arrays, {key: strict_json.dumps({DIGEST: NO_DIGEST, **header})}))
 

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from gridless.errors import InputError
+from gridless.files.table import as_path
 from gridless.measurement.archive import MeasurementHeader
 from gridless.model.record import TrainingRecord, nan_for_null
 from gridless.templates.query import FileRecord, Query
@@ -78,7 +79,7 @@ def _from_format_2(header: dict[str, Any]) -> dict[str, Any]:
 
 def split_channel(path: str | Path) -> tuple[Path, str | None]:
     """The file and the channel of `top.safetensors:soft`; a file by that whole name comes first."""
-    whole = Path(path)
+    whole = as_path(path)
     file, colon, channel = str(path).rpartition(":")
     if not colon or not channel or os.path.isfile(whole) or not os.path.isfile(file):
         return whole, None

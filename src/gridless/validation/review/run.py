@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from gridless import strict_json
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
+from gridless.files.table import as_path
 from gridless.files.write import write_whole
 from gridless.model.combined import Channels
 from gridless.model.model import Model
 from gridless.parallel import progress_bar
 from gridless.results.printing import Lines
+from gridless.templates.arrays import as_count, as_size
 from gridless.templates.templates import Templates
+from gridless.validation.limits import MAX_EXPERIMENTS
 from gridless.validation.review import of_data, of_model
 from gridless.validation.review.answer import (
     BAD,
@@ -134,8 +137,10 @@ def review(  # noqa: PLR0913
     >>> gl.review(model, events=1_000, toys=200).answers["data"].verdict
     'open'
     """
-    if toys < 100:
-        raise InputError(f"toys: {toys}; give at least 100 pseudo-experiments")
+    if not isinstance(model, Channels):
+        check_kind(model, Model, "model")
+    as_count(toys, "toys", 100, MAX_EXPERIMENTS)
+    state = None if state is None else as_path(state)
     subject = _subject(model, (x, weights, by, templates, events), toys)
     key = _key(subject)
     answers = _kept(state, key)
@@ -145,7 +150,7 @@ def review(  # noqa: PLR0913
                 answers[name] = ask(subject)
                 if state is not None:
                     content = {"key": key, "answers": {n: asdict(a) for n, a in answers.items()}}
-                    write_whole(Path(state), strict_json.dumps(content).encode())
+                    write_whole(state, strict_json.dumps(content).encode())
             report(name)
     return Review({name: answers[name] for name in QUESTIONS}, subject)
 
@@ -157,7 +162,9 @@ def _subject(model: Model | Channels, given: tuple[Any, ...], toys: int) -> Subj
         table = checked = None
         if x is not None:
             table, checked = model.events(x, weights)
-        return Subject(model, table, checked, by, templates, float(events), toys)
+        if templates is not None:
+            check_kind(templates, Templates, "templates")
+        return Subject(model, table, checked, by, templates, as_size(events), toys)
     if not isinstance(events, Mapping):
         events = dict.fromkeys(model, events)
     named = {"x": x, "weights": weights, "by": by, "templates": templates, "events": events}
@@ -188,12 +195,12 @@ def _key(subject: Subject) -> str:
     return digest.hexdigest()
 
 
-def _kept(state: str | Path | None, key: str) -> dict[str, Answer]:
+def _kept(state: Path | None, key: str) -> dict[str, Answer]:
     """Answers of an earlier call, if they are of the same subject."""
-    if state is None or not Path(state).is_file():
+    if state is None or not state.is_file():
         return {}
     try:
-        content = strict_json.loads(Path(state).read_bytes(), str(state))
+        content = strict_json.loads(state.read_bytes(), str(state))
         if content["key"] != key:
             return {}
         found = {name: Answer(**answer) for name, answer in content["answers"].items()}

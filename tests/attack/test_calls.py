@@ -1,0 +1,103 @@
+"""Calls of Python with an argument of the wrong kind: refused by an InputError that names it."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import gridless as gl
+from gridless.examples import Nuisances, OneObservable
+
+
+@pytest.fixture(scope="module")
+def model():
+    return gl.fit(OneObservable().templates(500, seed=1), hidden=3, epochs=2, seed=1)
+
+
+@pytest.fixture(scope="module")
+def joint():
+    example = Nuisances()
+    fitted = example.fit(events=500, seed=1, hidden=3, epochs=2)
+    return fitted.likelihood(example.sample(0.4, 500, seed=2))
+
+
+X = np.linspace(-1, 2, 50)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: m.expected(0.4, {}), "events: {}; give a number"),
+        (lambda m: m.expected(0.4, 0), "events: 0; give a number of events, at least 1"),
+        (lambda m: m.expected("middle", 100), "theta: 'middle'; give a number"),
+        (lambda m: m.histograms([[0.4]]), "theta: "),
+        (lambda m: m.histograms(0.4, 3), "nuisances: int; give a Mapping"),
+        (lambda m: m.at(0.4).sample("ten"), "events: 'ten'; give a whole number from 1"),
+        (lambda m: m.at(0.4).sample(True), "events: True; give a whole number"),
+        (lambda m: m.at(0.4).shares("x", 0.5), "edges: 0.5; give a list of rising numbers"),
+        (lambda m: m.at(0.4).p_value("x", ["a"]), "not a table of numbers"),
+        (lambda m: m.likelihood(X, by=[None] * len(X)), "by: object for groups"),
+        (lambda m: m.likelihood(X).belt(toys=2.5), "toys: 2.5; give a whole number"),
+        (lambda m: m.likelihood(X).belt(points=2), "points: 2; give a whole number from 3"),
+        (lambda m: m.likelihood(X).belt(seed=-1), "seed: -1; give a whole number"),
+        (lambda m: m.likelihood(X).named(3), "named: 3 is no name"),
+        (lambda m: m.likelihood(X).maximum().blinded(1.5), "blind: float; give a str"),
+        (lambda m: gl.closure(m, {0.4: X}, fix=3), "fix: int; give a Mapping"),
+        (lambda m: gl.closure(m, {0.4: X}, constrain={"theta": 1}), r"give \(value, error\)"),
+        (lambda m: gl.closure(m, {0.4: (X, 0 * X)}), "weights: their sum .* is 0"),
+        (lambda m: gl.plan(m, "many"), "events: 'many'; give a number"),
+        (lambda m: gl.plan(m, 100, theta=2), "theta: 2 is outside of theta in"),
+        (lambda m: gl.plan(3, 100), "model: int; give a Model or Templates"),
+        (lambda m: gl.bootstrap(m, X, toys=1), "toys: 1; give a whole number from 2"),
+        (lambda m: gl.review(m, toys="few"), "toys: 'few'; give a whole number from 100"),
+        (lambda m: gl.write_curve("a.json", m), "likelihood: Model; give a Likelihood"),
+        (lambda m: gl.write_curve(3.0, m.likelihood(X)), "path: 3.0; give the name of a file"),
+        (lambda m: m.save(None), "path: None; give the name"),
+        (lambda m: gl.load(3), "path: 3; give the name"),
+        (lambda m: gl.Belt.load(3), "path: 3; give the name"),
+        (lambda m: gl.compare(m, X), "likelihood: ndarray; give a Likelihood"),
+        (lambda m: gl.audit_systematics(X), "templates: ndarray; give a Templates"),
+        (lambda m: gl.audit_systematics(OneObservable().templates(50, 1), 3), "give a list of gl"),
+        (lambda m: gl.Systematic("a", X, -X, constraint="one"), "constraint: 'one'; give a number"),
+        (lambda m: gl.Systematic("a", X, -X, constraint=1e-300), "a constraint of 1e-300"),
+        (lambda m: gl.Systematic("a", X, -X, same_events=3.0), "same_events is 3.0; give True"),
+        (lambda m: gl.Channels({"a": m, "b": m}).expected("a", {"a": 9, "b": 9}), "theta: 'a'; gi"),
+        (lambda m: gl.Background("a", X, share="a tenth", error=None), "share: 'a tenth'; give a"),
+        (lambda m: gl.Channels({"a": m, "b": m}).likelihood({"a": X, "b": X}, 3.0), "weights: flo"),
+    ],
+)
+def test_arguments_of_the_wrong_kind(model, call, message):
+    with pytest.raises(gl.InputError, match=message):
+        call(model)
+
+
+def _with_events(check, model):
+    return check(model, X)
+
+
+CHECKS = [gl.gaps, gl.reliability, gl.template_agreement, gl.leave_one_out]
+CHECKS += [partial(_with_events, f) for f in (gl.bootstrap, gl.binned_check, gl.compare)]
+CHECKS += [lambda m: gl.read_likelihood(m, {"x": X}), lambda m: gl.stability(m, m, X), gl.review]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("given", [3, "model.safetensors", None])
+def test_something_else_in_place_of_a_model(check, given):
+    with pytest.raises(gl.InputError, match=f"model: {type(given).__name__}; give a Model"):
+        check(given)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda j: j.fix(theta="a"), "fix: theta: 'a'; give a number"),
+        (lambda j: j.profile("theta", ["a"]), "values: .*; give a number"),
+        (lambda j: j.profile("theta", [np.nan]), "give finite numbers"),
+        (lambda j: j.contour("theta", "jes", points=2.5), "points: 2.5; give a whole number"),
+        (lambda j: j.to_cabinetry(values="a"), "values: 'a'; give a number"),
+        (lambda j: j.named(["a"]), "is no name"),
+    ],
+)
+def test_arguments_of_a_likelihood_with_systematics(joint, call, message):
+    with pytest.raises(gl.InputError, match=message):
+        call(joint)
