@@ -2,11 +2,13 @@
 
 import importlib
 import logging
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
+from multiprocessing import resource_tracker
 from typing import Any
 
 from gridless.errors import InputError
@@ -156,7 +158,9 @@ def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
             "a cluster needs dask, which is not installed: pip install 'gridless[cluster]'"
         ) from error
     environment = {"distributed.nanny.pre-spawn-environ": WORKER_ENVIRONMENT}
-    with dask.config.set(environment), _silent("distributed"):
+    with dask.config.set(environment), _silent("distributed"), ExitStack() as held:
+        if workers is not None:
+            held.enter_context(_interrupts_held())
         try:
             client = (
                 distributed.Client(address, timeout=TIMEOUT)
@@ -175,7 +179,24 @@ def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
                 "that it runs"
             ) from error
         with client:
+            held.close()  # A Ctrl-C that has waited comes here, and the workers are ended in order.
             yield client
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait. It reaches every process of a terminal; workers that are started meanwhile
+    never see it, and leave it to us to end them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    # Else it is started with the first worker, and lets Ctrl-C through to all of them.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
