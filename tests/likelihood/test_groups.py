@@ -47,7 +47,7 @@ def test_groups_of_files(good):
 
 def test_what_are_no_groups(good):
     x = EXAMPLE.sample(0.4, 500, seed=2)
-    with pytest.raises(gl.InputError, match="at most 100 groups"):
+    with pytest.raises(gl.InputError, match="at most 50 groups"):
         good.likelihood(x, by=x[:, 0])
     with pytest.raises(gl.InputError, match="one group per event"):
         good.likelihood(x, by=[1, 2])

@@ -36,7 +36,7 @@ from gridless.model.replicas import Replicas
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
-MAX_GROUPS = 100  # more are a mistake: a number that differs from event to event
+MAX_GROUPS = 50  # more are a mistake: a number that differs from event to event
 
 Evaluate = Callable[[Array, Array | None], Likelihood]
 
