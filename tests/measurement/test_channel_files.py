@@ -283,7 +283,6 @@ def test_wrong_data_of_channels(folder, model, monkeypatch, data, message):
 
 def test_verbs_for_one_model_say_so(folder, model):
     for verb in (
-        ["review", model, folder / "data.npz"],
         ["export", model, "--onnx", folder / "a.onnx"],
         ["closure", model, "--leave-one-out"],
         ["closure", model, folder / "mc_{theta}.npz", "--toys", "10"],
