@@ -58,6 +58,8 @@ X = np.linspace(-1, 2, 50)
         (lambda m: gl.compare(m, X), "likelihood: ndarray; give a Likelihood"),
         (lambda m: gl.audit_systematics(X), "templates: ndarray; give a Templates"),
         (lambda m: gl.audit_systematics(OneObservable().templates(50, 1), 3), "give a list of gl"),
+        (lambda m: gl.Systematic("a", [1, [2, 3], 4], None), "lists of different lengths"),
+        (lambda m: gl.binned_check(m, X, 0 * X), "all weights are 0"),
         (lambda m: gl.Systematic("a", X, -X, constraint="one"), "constraint: 'one'; give a number"),
         (lambda m: gl.Systematic("a", X, -X, constraint=1e-300), "a constraint of 1e-300"),
         (lambda m: gl.Systematic("a", X, -X, same_events=3.0), "same_events is 3.0; give True"),

@@ -42,7 +42,15 @@ def test_bins_of_the_score_agree_whatever_the_network(templates, epochs):
     assert np.sqrt(np.mean(np.square(pulls))) < 2.0
     assert np.sqrt(np.mean(np.square(own))) < 1.6
     assert "bins: theta =" in str(found)
-    json.dumps(found.to_dict())
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_what_a_check_does_not_know_is_null_in_json(good):
+    found = gl.binned_check(good, EXAMPLE.sample(0.4, 2_000, seed=1))
+    unknown = replace(found.fits[0], error=np.array([np.nan]))
+    made = replace(found, fits=(unknown, *found.fits[1:])).to_dict()
+    assert made["fits"][0]["error"] == [None]
+    json.dumps(made, allow_nan=False)
 
 
 def test_bins_of_two_scores():

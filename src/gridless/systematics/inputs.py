@@ -260,7 +260,12 @@ def _side(value: Any, where: str) -> Side:
                 )
         weights = _weights(value[2], len(table), where) if len(value) > 2 else None
         return Side(table, theta, weights)
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(
+            f"{where}: lists of different lengths; give (x, theta) or an array of weights"
+        ) from None
     if array.ndim == 1:
         return Side(None, None, _weights(array, len(array), where))
     return Side(_table(value, where), None, None)

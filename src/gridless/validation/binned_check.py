@@ -84,11 +84,8 @@ class BinnedCheck(Lines):
 
     def to_dict(self) -> dict[str, Any]:
         """The check in what JSON can hold."""
-        rows = [
-            {name: np.asarray(value).tolist() for name, value in vars(fit).items()}
-            for fit in self.fits
-        ]
-        return {"parameters": list(self.parameters), "fits": rows, "worst": self.worst}
+        rows = [{name: _plain(value) for name, value in vars(fit).items()} for fit in self.fits]
+        return {"parameters": list(self.parameters), "fits": rows, "worst": _plain(self.worst)}
 
     def __str__(self) -> str:
         lines = []
@@ -101,6 +98,13 @@ class BinnedCheck(Lines):
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def _plain(value: Any) -> Any:
+    """Numbers in what JSON can hold: None for those that are not known."""
+    array = np.asarray(value).astype(object)
+    array[~np.isfinite(value)] = None
+    return array.tolist()
 
 
 def binned_check(model: Model, x: Any, weights: Any = None) -> BinnedCheck:
@@ -135,6 +139,8 @@ def binned_check(model: Model, x: Any, weights: Any = None) -> BinnedCheck:
         raise InputError("binned_check: of models without systematics and backgrounds; fit one")
     table, given = model.events(x, weights)
     w = np.ones(len(table)) if given is None else given
+    if not w.any():
+        raise InputError("binned_check: no event, or all weights are 0; give observed events")
     best = model.likelihood_of(table, given).unit_best
     y = model.event_vectors(table)[0].double().numpy()
     count = len(model.grid.parameters)
