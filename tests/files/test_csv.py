@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gridless.errors import InputError
-from gridless.files.read import chunks, read
+from gridless.files.read import read, stream
+from gridless.templates.query import Query
 
 
 def test_csv_in_the_wild(tmp_path):
@@ -54,7 +55,7 @@ def test_missing_numbers_are_nan(tmp_path):
 def test_a_line_break_in_quotes_makes_no_row(tmp_path, size):
     path = tmp_path / "a.csv"
     path.write_text('note,x\na,1\n"two\nlines",2\n"three\n\nlines",3\n"",4\nb,5\n')
-    blocks = chunks(path, "x", size=size)
+    blocks = stream(path, Query.of("x"), size)
     assert [value for x, _ in blocks for value in x[:, 0]] == [1, 2, 3, 4, 5]
 
 

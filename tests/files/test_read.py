@@ -8,7 +8,8 @@ from files.samples import COLUMNS, DATA, EVENTS, FORMATS, SELECTION, write_npz
 
 import gridless as gl
 from gridless.errors import InputError
-from gridless.files.read import chunks, read
+from gridless.files.read import read, stream
+from gridless.templates.query import Query
 
 
 def test_every_format_gives_the_same_events(source, expected):
@@ -25,8 +26,8 @@ def test_every_format_gives_the_same_events(source, expected):
 
 
 @pytest.mark.parametrize("size", [7, 300, 999, 1_000, 5_000])
-def test_sizes_of_chunks_do_not_matter(source, expected, size):
-    blocks = list(chunks(source, COLUMNS, "w * 2", SELECTION, size))
+def test_sizes_of_blocks_do_not_matter(source, expected, size):
+    blocks = list(stream(source, Query.of(COLUMNS, "w * 2", SELECTION), size))
     assert all(0 < len(x) <= size for x, _ in blocks)
     np.testing.assert_array_equal(np.concatenate([x for x, _ in blocks]), expected[0])
     np.testing.assert_array_equal(np.concatenate([w for _, w in blocks]), expected[1])
@@ -50,7 +51,7 @@ def test_the_row_is_that_of_the_file(tmp_path):
     with pytest.raises(InputError, match=r"a\.npz: column '2 \* x' is inf in row 57;"):
         read(tmp_path / "a.npz", ["2 * x"], selection="i % 2 == 1")
     with pytest.raises(InputError, match="weight 'w' is nan in row 3;"):
-        list(chunks(tmp_path / "a.npz", ["x"], "w", "x < 50", size=2))
+        list(stream(tmp_path / "a.npz", Query.of(["x"], "w", "x < 50"), 2))
 
 
 @pytest.mark.parametrize(
@@ -81,13 +82,6 @@ def test_bad_requests_in_every_format(source, arguments, message):
         read(source, **({"columns": ["pt"]} | arguments))
 
 
-def test_chunks_complains_before_the_first_block(source):
-    with pytest.raises(InputError, match="no column 'ptt'"):
-        chunks(source, ["ptt"])
-    with pytest.raises(InputError, match="size: 0; give at least 1"):
-        chunks(source, ["pt"], size=0)
-
-
 def test_nothing_is_executed(source, tmp_path):
     target = tmp_path / "X"
     for attack in (f"__import__('os').system('touch {target}')", "().__class__"):
@@ -114,7 +108,7 @@ def test_weight_and_selection_may_use_the_names_of_observables():
     assert sample.x.tolist() == [[1.5, 0], [2, 0]]
     assert sample.weights.tolist() == [2.5, 3]
     assert read(TABLE, query, selection="entry % 2 == 0 and r > 1").x.tolist() == [[1.5, 0]]
-    blocks = list(chunks(TABLE, query, "r", "r > 0.5", size=2))
+    blocks = list(stream(TABLE, Query.of(query, "r", "r > 0.5"), 2))
     assert [w.tolist() for _, w in blocks] == [[1], [1.5, 2]]
     # A name that is no plain word can be given alone, as that of a column can.
     assert read(TABLE, {"a [GeV]": "a / 10"}, weight="a [GeV]").weights[0] == 0.1
@@ -141,7 +135,7 @@ def test_names_that_could_be_two_things_or_none(columns, selection, message):
 
 
 def test_the_number_of_the_row_is_a_column(source):
-    blocks = chunks(source, ["pt", "entry"], selection="entry % 4 == 1", size=300)
+    blocks = stream(source, Query.of(["pt", "entry"], selection="entry % 4 == 1"), 300)
     x = np.concatenate([x for x, _ in blocks])
     np.testing.assert_array_equal(x[:, 1], np.arange(1, EVENTS, 4))
     np.testing.assert_array_equal(x[:, 0], DATA["pt"][1::4])

@@ -61,6 +61,7 @@ def report(
 
     check_extra()
     from gridless.likelihood.derived import restricted
+    from gridless.model.stream import observed_files
 
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)
@@ -71,8 +72,10 @@ def report(
     likelihood: Any = None
     files: list[gl.FileRecord] = []
     if data:
-        likelihood, files = _read(trained, data, weight, where)
+        sources = channel_data(trained, data)
+        likelihood = gl.read_likelihood(trained, sources, weight, where)
         likelihood = restricted(likelihood, constrain, fix)
+        files = observed_files(trained, sources, where)
     gl.write_report(
         *(output, trained, likelihood, table),
         level=level or 0.95,
@@ -84,24 +87,3 @@ def report(
         print_json({"report": str(output)})
     else:
         click.echo(f"written to {output}")
-
-
-def _read(
-    model: gl.Model | gl.Channels, data: tuple[str, ...], weight: str | None, where: str | None
-) -> tuple[Any, list[gl.FileRecord]]:
-    """The likelihood of the observed files, and a record of each."""
-    from gridless.files.read import checksum, division
-
-    sources = channel_data(model, data)
-    likelihood = gl.read_likelihood(model, sources, weight, where)
-    models = dict(model) if isinstance(model, gl.Channels) else {"": model}
-    if not isinstance(sources, dict):
-        readers = [(source, list(models)) for source in sources]
-    else:
-        readers = [(source, [name]) for name, own in sources.items() for source in own]
-    files = []
-    for source, names in readers:
-        found = division(source, [models[name].query.where(where) for name in names])
-        used = found.rows - found.unused
-        files.append(gl.FileRecord(source, used, checksum(source), found.rows))
-    return likelihood, files

@@ -1,6 +1,5 @@
 """`gridless review`: what a statistics committee asks, answered on one page."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from gridless.cli.options import (
     weight,
     where,
 )
+from gridless.errors import InputError
 
 
 @click.command()
@@ -54,17 +54,23 @@ def review(
     data.root:events --templates 'mc_{mtop}.root:events'
     """
     check_model_first(model, data, [output], templates)
+    from gridless.model.combined import models_of
+    from gridless.model.stream import by_channel, observed_events, read_templates_like
+
     trained = gl.load(model)
     x: Any = None
     groups: Any = None
     simulated: Any = None
     if data:
-        x, groups = _events(trained, data, weight, where, by)
+        x, groups = observed_events(trained, channel_data(trained, data), weight, where, by)
     if templates:
-        from gridless.model.stream import read_templates_like
-
-        patterns = _by_channel(trained, templates, "--templates")
-        simulated = {n: read_templates_like(one, patterns[n]) for n, one in _models(trained)}
+        patterns = by_channel(trained, channel_data(trained, templates, "--templates"))
+        if any(len(given) > 1 for given in patterns.values()):
+            raise InputError(f"--templates: {', '.join(templates)}; give one pattern per channel")
+        simulated = {
+            name: read_templates_like(one, *patterns[name])
+            for name, one in models_of(trained).items()
+        }
     if not isinstance(trained, gl.Channels):
         x, groups, simulated = (one and one[""] for one in (x, groups, simulated))
     state = output.with_name(f"{output.name}.state")
@@ -77,49 +83,3 @@ def review(
         print_json(found.to_dict() | {"page": str(output)})
     else:
         click.echo(f"{found}\nwritten to {output}")
-
-
-def _models(trained: "gl.Model | gl.Channels") -> list[tuple[str, "gl.Model"]]:
-    """The channels by name; a model has none."""
-    return list(trained.items()) if isinstance(trained, gl.Channels) else [("", trained)]
-
-
-def _by_channel(
-    trained: "gl.Model | gl.Channels", given: tuple[str, ...], what: str
-) -> dict[str, list[str]]:
-    """The files of every channel: its own, or those that all of them divide."""
-    found = channel_data(trained, given, what)
-    return found if isinstance(found, dict) else {name: found for name, _ in _models(trained)}
-
-
-def _events(
-    trained: "gl.Model | gl.Channels",
-    data: tuple[str, ...],
-    weight: str | None,
-    where: str | None,
-    by: str | None,
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The observed events of every channel with their weights, and their groups."""
-    import numpy as np
-
-    from gridless.files.read import Sample, read_query
-    from gridless.files.table import check_distinct
-    from gridless.model.stream import GROUP, divisions
-
-    files = _by_channel(trained, data, "DATA")
-    if isinstance(trained, gl.Channels):
-        divisions(trained, dict(files), where)
-    samples, groups = {}, {}
-    for name, model in _models(trained):
-        check_distinct(files[name])
-        query = replace(model.query, weight=weight).where(where)
-        wide = query if by is None else replace(query, observables=query.observables | {GROUP: by})
-        parts = [read_query(source, wide) for source in files[name]]
-        x = np.concatenate([part.x for part in parts])
-        weights = None
-        if weight is not None:
-            weights = np.concatenate([np.asarray(part.weights) for part in parts])
-        if by is not None:
-            x, groups[name] = x[:, :-1], x[:, -1]
-        samples[name] = Sample(x, weights, query, ", ".join(files[name]), None)
-    return samples, groups or None

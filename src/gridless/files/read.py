@@ -2,10 +2,11 @@
 
 import difflib
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -133,61 +134,25 @@ def read(
 def read_query(source: Any, query: Query) -> Sample:
     """The events of a source that a query asks for."""
     rows: list[int] = []
-    blocks = list(stream(source, query, BLOCK, counted=rows.append))
-    weights = [w for _, w in blocks if w is not None]
-    return Sample(
-        x=np.concatenate([x for x, _ in blocks]),
-        weights=np.concatenate(weights) if weights else None,
-        query=query,
-        source=label(source),
-        checksum=checksum(source),
-        offered=sum(rows),
-    )
+    x, weights = joined(stream(source, query, BLOCK, counted=rows.append))
+    return Sample(x, weights, query, label(source), checksum(source), sum(rows))
 
 
-def chunks(
-    source: Any,
-    columns: Columns,
-    weight: str | None = None,
-    selection: str | None = None,
-    size: int = BLOCK,
-) -> Iterator[tuple[Array, Array | None]]:
-    """Read a source block by block, for files larger than memory.
-
-    Parameters
-    ----------
-    source, columns, weight, selection
-        As in `read`.
-    size : int
-        The number of rows to read at once.
-
-    Returns
-    -------
-    iterator of tuple of array (events, observables) and array (events,) or None
-        The selected events of each block with their weights. Blocks without any are left out.
-
-    Examples
-    --------
-    >>> [x[:, 0].tolist() for x, _ in chunks({"n": range(5)}, "n", selection="n > 1", size=2)]
-    [[2.0, 3.0], [4.0]]
-    """
-    if size < 1:
-        raise InputError(f"size: {size}; give at least 1 row per block")
-    query = Query.of(columns, weight, selection)
-    check_columns(source, query)  # Now, so that mistakes show before the first block is asked for.
-    return stream(source, query, size)
+def joined(parts: Iterable[tuple[Array, Array | None]]) -> tuple[Array, Array | None]:
+    """x and weights of several parts, one after the other; either all have weights or none."""
+    x, weights = zip(*parts, strict=True)
+    return np.concatenate(x), None if weights[0] is None else np.concatenate(weights)
 
 
 def check_columns(source: Any, query: Query) -> None:
     """Refuse a query of columns that a source does not have, or that are not numbers."""
-    with open_table(source) as table:
-        _needed_columns(source, table, query)
+    with _opened(source, query):
+        pass
 
 
 def pieces(source: Any, query: Query, size: int) -> list[Rows]:
     """Ranges of rows, of about `size` each, in which a source can be read independently."""
-    with open_table(source) as table:
-        _needed_columns(source, table, query)
+    with _opened(source, query) as (table, _):
         return table.pieces(size)
 
 
@@ -203,13 +168,13 @@ def stream(
     `counted` is told how many rows each block has before the selection.
     """
     seen = kept = 0
-    with open_table(source) as table:
-        needed = _needed_columns(source, table, query)
-        for block in table.blocks(needed, size, rows):
+    with _opened(source, query) as (table, columns):
+        for block in table.blocks(columns, size, rows):
             x, weights = _compute(source, block, query, rows[0] + seen)
-            seen += len(block[needed[0]])
+            count = len(block[columns[0]])
+            seen += count
             if counted is not None:
-                counted(len(block[needed[0]]))
+                counted(count)
             kept += len(x)
             if len(x):
                 yield x, weights
@@ -246,10 +211,9 @@ def division(source: Any, queries: Sequence[Query]) -> Division:
     rows = unused = shared = 0
     each = np.zeros(len(queries), np.int64)
     queries = [replace(query, weight=None) for query in queries]  # observed events have none
-    with open_table(source) as table:
-        needed = {name: None for q in queries for name in _needed_columns(source, table, q)}
-        for block in table.blocks(list(needed), BLOCK, ALL):
-            count = len(next(iter(block.values())))
+    with _opened(source, *queries) as (table, columns):
+        for block in table.blocks(columns, BLOCK):
+            count = len(block[columns[0]])
             whole = {ENTRY: rows + np.arange(count), **block}
             taken = np.array([_passes(source, whole, query, count) for query in queries])
             times = taken.sum(axis=0)
@@ -270,8 +234,16 @@ def _passes(source: Any, block: Block, query: Query, count: int) -> Column:
         raise InputError(f"{label(source)}: {error}") from error
 
 
+@contextmanager
+def _opened(source: Any, *queries: Query) -> Iterator[tuple[Table, list[str]]]:
+    """The table of a source, and the columns that queries need of it: all there, and of numbers."""
+    with open_table(source) as table:
+        needed = (_needed_columns(source, table, query) for query in queries)
+        yield table, list(dict.fromkeys(chain.from_iterable(needed)))
+
+
 def _needed_columns(source: Any, table: Table, query: Query) -> list[str]:
-    """The columns to read, all of them there and of numbers."""
+    """The columns that a query needs."""
     needed: dict[str, None] = {}
     for text in query.observables.values():
         needed |= dict.fromkeys(_columns_of(source, table, text, {}))

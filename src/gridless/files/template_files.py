@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from gridless.errors import InputError
 from gridless.files.patterns import find
-from gridless.files.read import Sample, check_columns, read_query
+from gridless.files.read import Sample, check_columns, joined, read_query
 from gridless.files.table import check_distinct, label, split_source
 from gridless.templates.arrays import Array
 from gridless.templates.grid import make_grid
@@ -78,21 +78,12 @@ def read_templates(  # noqa: PLR0913
     """
     query = Query.of(_pair(observables, columns), weight, selection)
     names = [parameters] if isinstance(parameters, str) else parameters
-    if _is_table(sources):
-        return _read_with_theta(sources, query, bounds, names, where).labelled(labels or {})
-    files, names = _files(sources, names)
-    _check_values(files, bounds, names)
-    samples = _read_all(files, query.where(where))
-    theta = [np.tile(v, (s.events, 1)) for (v, _), s in zip(files, samples, strict=True)]
+    if not _is_table(sources):
+        sources, names = _files(sources, names)
+        _check_values(sources, bounds, names)
+    x, theta, weights, files = read_events(sources, query.where(where), names)
     return Templates(
-        np.concatenate([sample.x for sample in samples]),
-        np.concatenate(theta),
-        bounds,
-        None if weight is None else np.concatenate([s.weights for s in samples]),
-        parameters=names,
-        query=query,
-        files=[sample.record for sample in samples],
-        labels=labels,
+        *(x, theta, bounds, weights), parameters=names, query=query, files=files, labels=labels
     )
 
 
@@ -120,9 +111,9 @@ def read_known(
 
 
 def read_events(
-    sources: Any, query: Query, parameters: Sequence[str]
+    sources: Any, query: Query, parameters: Sequence[str] | None
 ) -> tuple[Array, Array, Array | None, list[FileRecord]]:
-    """x, theta and weights of all events, in the order of `read_templates`, and their files.
+    """x, theta and weights of all events, and their files.
 
     `sources` are as for `read_templates`; one value is enough, inside of any bounds or not.
     """
@@ -132,10 +123,9 @@ def read_events(
         return table.x[:, :count], table.x[:, count:], table.weights, [table.record]
     files, _ = _files(sources, parameters)
     samples = _read_all(files, query)
-    x = np.concatenate([sample.x for sample in samples])
+    x, weights = joined((sample.x, sample.weights) for sample in samples)
     theta = np.repeat([value for value, _ in files], [s.events for s in samples], axis=0)
-    weights = [sample.weights for sample in samples if sample.weights is not None]
-    return x, theta, np.concatenate(weights) if weights else None, [s.record for s in samples]
+    return x, theta, weights, [sample.record for sample in samples]
 
 
 def check_events(sources: Any, query: Query, parameters: Sequence[str]) -> None:
@@ -255,27 +245,6 @@ def _check_values(files: Files, bounds: ArrayLike, labels: Sequence[str]) -> Non
                 "bounds or leave it out"
             )
     make_grid(values, bounds, labels)
-
-
-def _read_with_theta(
-    source: Any,
-    query: Query,
-    bounds: ArrayLike,
-    labels: Sequence[str] | None,
-    where: str | None,
-) -> Templates:
-    """Templates of one table in which the parameters are columns."""
-    sample = _with_theta(source, query.where(where), labels)
-    count = len(query.observables)
-    return Templates(
-        sample.x[:, :count],
-        sample.x[:, count:],
-        bounds,
-        sample.weights,
-        parameters=labels,
-        query=query,
-        files=[sample.record],
-    )
 
 
 def _with_theta(source: Any, query: Query, labels: Sequence[str] | None) -> Sample:

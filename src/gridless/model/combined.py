@@ -190,6 +190,11 @@ class Channels(Mapping[str, Model]):
         )
 
 
+def models_of(model: Model | Channels) -> dict[str, Model]:
+    """The models by the name of their channel; a single one has the name ""."""
+    return dict(model) if isinstance(model, Channels) else {"": model}
+
+
 def _check_nuisances(models: Mapping[str, Model], parameters: tuple[str, ...]) -> None:
     """Refuse a name that is one thing in a channel and another in the next."""
     known: dict[str, tuple[str, float | None]] = {}

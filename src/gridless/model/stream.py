@@ -1,22 +1,31 @@
 """The likelihood of files of any size: piece by piece, in constant memory, here or on a cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import Any
 
 from gridless.errors import InputError, check_kind
-from gridless.files.read import Division, division, pieces, stream
+from gridless.files.read import (
+    Division,
+    Sample,
+    checksum,
+    division,
+    joined,
+    pieces,
+    read_query,
+    stream,
+)
 from gridless.files.table import Rows, check_distinct, label, source_key
 from gridless.files.template_files import read_known, read_templates
 from gridless.likelihood.likelihood import Likelihood
-from gridless.model.combined import Channels
+from gridless.model.combined import Channels, models_of
 from gridless.model.model import Model
 from gridless.model.observed import grouped
 from gridless.parallel import run
-from gridless.templates.arrays import check_squares, check_total, check_used
-from gridless.templates.query import Query
+from gridless.templates.arrays import Array, check_squares, check_total, check_used
+from gridless.templates.query import FileRecord, Query
 from gridless.templates.templates import Templates
 
 GROUP = "group of an event"  # the last column that is read, where events are grouped
@@ -77,9 +86,7 @@ def read_likelihood(
         return _of_channels(model, sources, weight, where, executor)
     check_kind(model, Model, "model")
     files = _listed(sources)
-    query = replace(model.query, weight=weight).where(where)
-    if by is not None:
-        query = replace(query, observables=query.observables | {GROUP: by})
+    query = _observed_query(model, weight, where, by)
     if not files:
         raise InputError("sources: none; give at least one file of observed events")
     check_distinct(files)
@@ -107,12 +114,8 @@ def _of_channels(
     channels: Channels, sources: Any, weight: str | None, where: str | None, executor: Any
 ) -> Likelihood:
     """The sum of the likelihoods of all channels."""
-    if isinstance(sources, Mapping) and set(sources) & set(channels):
-        channels.check_names(sources, "sources")
-        given = {name: _listed(sources[name]) for name in channels}
-    else:
-        given = {name: _listed(sources) for name in channels}
-    divided = divisions(channels, given, where)
+    given = by_channel(channels, sources)
+    divided = _divisions(channels, given, where)
     parts = {}
     for name, model in channels.items():
         try:
@@ -129,21 +132,27 @@ def _of_channels(
     return channels.summed(parts)
 
 
-def divisions(
+def by_channel(model: Model | Channels, sources: Any) -> dict[str, list[Any]]:
+    """The sources of every channel: its own, or those that all of them divide."""
+    if not isinstance(model, Channels) or not _by_name(model, sources):
+        return {name: _listed(sources) for name in models_of(model)}
+    return {name: _listed(sources[name]) for name in model}
+
+
+def _by_name(channels: Channels, sources: Any) -> bool:
+    """Whether sources are given by the names of the channels; then there is one for each."""
+    if not isinstance(sources, Mapping) or not set(sources) & set(channels):
+        return False
+    channels.check_names(sources, "sources")
+    return True
+
+
+def _divisions(
     channels: Channels, given: dict[str, list[Any]], where: str | None
 ) -> list[tuple[list[str], Division]]:
     """The channels that read the same source, and how they divide it; no event may be in two."""
-    readers: dict[Any, tuple[Any, list[str]]] = {}
-    keys = {source_key(source) for sources in given.values() for source in sources}
-    bare = {file for file, inside in keys if inside is None}
-    for name, sources in given.items():
-        for source in sources:
-            file, inside = source_key(source)
-            # Without a name it is the only table of the file.
-            key = (file, None if file in bare else inside)
-            readers.setdefault(key, (source, []))[1].append(name)
     found = []
-    for source, names in readers.values():
+    for source, names in _readers(given):
         if len(names) < 2:
             continue
         one = division(source, [channels[name].query.where(where) for name in names])
@@ -155,6 +164,65 @@ def divisions(
             )
         found.append((names, one))
     return found
+
+
+def _readers(given: dict[str, list[Any]]) -> Iterable[tuple[Any, list[str]]]:
+    """Every source with the channels that read it."""
+    readers: dict[Any, tuple[Any, list[str]]] = {}
+    keys = {source_key(source) for sources in given.values() for source in sources}
+    bare = {file for file, inside in keys if inside is None}
+    for name, sources in given.items():
+        for source in sources:
+            file, inside = source_key(source)
+            # Without a name it is the only table of the file.
+            key = (file, None if file in bare else inside)
+            readers.setdefault(key, (source, []))[1].append(name)
+    return readers.values()
+
+
+def observed_files(
+    model: Model | Channels, sources: Any, where: str | None = None
+) -> list[FileRecord]:
+    """A record of every observed file: for `write_report`. Arguments as for `read_likelihood`."""
+    models, files = models_of(model), []
+    for source, names in _readers(by_channel(model, sources)):
+        found = division(source, [models[name].query.where(where) for name in names])
+        used = found.rows - found.unused
+        files.append(FileRecord(label(source), used, checksum(source), found.rows))
+    return files
+
+
+def observed_events(
+    model: Model | Channels,
+    sources: Any,
+    weight: str | None = None,
+    where: str | None = None,
+    by: str | None = None,
+) -> tuple[dict[str, Sample], dict[str, Array] | None]:
+    """The observed events of every channel, and the group of each event: for `review`, which has
+    them in memory. Arguments as for `read_likelihood`."""
+    given = by_channel(model, sources)
+    if isinstance(model, Channels):
+        _divisions(model, given, where)
+    samples, groups = {}, {}
+    for name, one in models_of(model).items():
+        check_distinct(given[name])
+        query = _observed_query(one, weight, where, by)
+        parts = [read_query(source, query) for source in given[name]]
+        x, weights = joined((part.x, part.weights) for part in parts)
+        if by is not None:
+            x, groups[name] = x[:, :-1], x[:, -1]
+            query = _observed_query(one, weight, where)
+        samples[name] = Sample(x, weights, query, ", ".join(map(label, given[name])), None)
+    return samples, groups or None
+
+
+def _observed_query(
+    model: Model, weight: str | None, where: str | None, by: str | None = None
+) -> Query:
+    """How observed events are read, with their groups as a last column."""
+    query = replace(model.query, weight=weight).where(where)
+    return query if by is None else replace(query, observables=query.observables | {GROUP: by})
 
 
 def _listed(sources: Any) -> list[Any]:
@@ -197,9 +265,7 @@ def read_samples(
     [((0.4,), Sample: 1,000 events from test_0.40.npz, observables x)]
     """
     if isinstance(model, Channels):
-        own = isinstance(sources, Mapping) and bool(set(sources) & set(model))
-        if own:
-            model.check_names(sources, "sources")
+        own = _by_name(model, sources)
         return {
             name: read_samples(one, sources[name] if own else sources, weight=weight, where=where)
             for name, one in model.items()

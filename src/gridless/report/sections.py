@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -374,3 +374,18 @@ SECTIONS: dict[str, Callable[[Subject], Section | None]] = {
     "prior": prior,
     "provenance": provenance,
 }
+
+
+def make_sections(subject: Subject) -> dict[str, Section]:
+    """The sections that have something to show, by name."""
+    made: dict[str, Section | None] = {}
+    for name, section in SECTIONS.items():
+        if name not in OF_A_CHANNEL or len(subject.channels) == 1:
+            made[name] = section(subject)
+            continue
+        for number, (channel, own) in enumerate(subject.channels.items()):
+            found = section(replace(subject, model=own))
+            if found is not None:
+                found = replace(found, title=f"{found.title}: {channel}")
+            made[f"{name}-{number}"] = found
+    return {name: section for name, section in made.items() if section is not None}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from markupsafe import Markup
@@ -11,11 +10,11 @@ from markupsafe import Markup
 from gridless.files.table import as_path
 from gridless.files.write import write_whole
 from gridless.likelihood.likelihood import Likelihood
-from gridless.model.combined import Channels
+from gridless.model.combined import Channels, models_of
 from gridless.model.model import Model
 from gridless.report.card import make_card
-from gridless.report.page import Section, render_report
-from gridless.report.sections import OF_A_CHANNEL, SECTIONS, Subject
+from gridless.report.page import render_report
+from gridless.report.sections import Subject, make_sections
 from gridless.report.typeset import ranges_html, symbol_html, symbols_html
 from gridless.templates.query import FileRecord
 from gridless.validation.closure import Closure
@@ -74,26 +73,16 @@ def write_report(  # noqa: PLR0913
     'report.html'
     """
     estimate = None if likelihood is None else likelihood.maximum()
-    channels = dict(model) if isinstance(model, Channels) else {"": model}
+    channels = models_of(model)
     first, *_ = channels.values()
     subject = Subject(
         first, likelihood, estimate, closure, level, command, tuple(data), experiment, channels
     )
-    made: dict[str, Section | None] = {}
-    for name, section in SECTIONS.items():
-        if name not in OF_A_CHANNEL or len(channels) == 1:
-            made[name] = section(subject)
-            continue
-        for number, (channel, own) in enumerate(channels.items()):
-            found = section(replace(subject, model=own))
-            if found is not None:
-                found = replace(found, title=f"{found.title}: {channel}")
-            made[f"{name}-{number}"] = found
     what = "A model of" if subject.estimate is None else "Measurement of"
     page = render_report(
         Markup(f"{what} ") + symbols_html(model.grid),
         Markup(" ").join(_intro(own, name) for name, own in channels.items()),
-        {name: section for name, section in made.items() if section is not None},
+        make_sections(subject),
         card=make_card(subject),
     )
     target = as_path(path)

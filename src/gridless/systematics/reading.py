@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridless.errors import InputError
-from gridless.files.read import check_columns, read_query
+from gridless.files.read import check_columns, joined, read_query
 from gridless.files.template_files import check_events, read_events
 from gridless.systematics.inputs import Background, Systematic
 from gridless.systematics.settings import BackgroundFiles, SystematicFiles
@@ -56,9 +56,8 @@ class Process:
             return x, theta, weights
         samples = [read_query(source, query) for source in _listed(sources)]
         self.records.extend(sample.record for sample in samples)
-        found = [sample.weights for sample in samples if sample.weights is not None]
-        x = np.concatenate([sample.x for sample in samples])
-        return x, None, np.concatenate(found) if found else None
+        x, weights = joined((sample.x, sample.weights) for sample in samples)
+        return x, None, weights
 
 
 def read_measurement(
