@@ -7,7 +7,7 @@ import torch
 
 import gridless as gl
 from gridless.errors import InputError
-from gridless.templates.arrays import as_events, as_table, as_weights, effective_size
+from gridless.templates.arrays import as_events, as_table, as_weights
 
 
 class HasArray:
@@ -120,11 +120,6 @@ def test_read_only_columns_are_copied_so_that_torch_does_not_warn():
     column.flags.writeable = False
     torch.from_numpy(as_weights(pd.Series(column), 3))
     torch.from_numpy(as_table(column, "x", None, "x")[0])
-
-
-def test_effective_size():
-    assert effective_size(np.full(10, 3.0)) == 10
-    assert effective_size(np.array([1.0, 1.0, -1.0])) == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(

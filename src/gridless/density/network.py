@@ -54,8 +54,8 @@ class Network(nn.Module):
     >>> import torch, gridless as gl
     >>> from gridless.examples import OneObservable
     >>> model = gl.fit(OneObservable().templates(500, seed=1), epochs=1, replicas=0)
-    >>> x = model.network.standardise(torch.tensor([[0.3], [1.2]]))
-    >>> model.network(x).log_prob_at(torch.tensor([[0.2], [0.8]])).shape  # members, events, values
+    >>> mixture = model.network.of_observables(torch.tensor([[0.3], [1.2]]))
+    >>> mixture.log_prob_at(torch.tensor([[0.2], [0.8]])).shape  # members, events, values
     torch.Size([1, 2, 2])
     """
 
@@ -173,6 +173,11 @@ class Network(nn.Module):
     def double_copy(self) -> "Network":
         """The same network in float64, in which likelihoods are evaluated."""
         return copy.deepcopy(self).double()
+
+    def of_observables(self, x: Tensor) -> Mixture:
+        """The mixture of each member and event, of observables as they are measured."""
+        mixture: Mixture = self(self.standardise(x).to(self.dtype))
+        return mixture
 
     def forward(self, x: Tensor) -> Mixture:
         """The mixture of each member and event, of standardised observables."""

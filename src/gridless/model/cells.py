@@ -17,7 +17,7 @@ from gridless.likelihood.agreement import FAR_SHOWN, LEAST_SHARE, Cells, FarEven
 from gridless.likelihood.warnings import OUTSIDE_SHARE
 from gridless.model.evaluation import MAX_DOUBLE_EVENTS
 from gridless.templates.arrays import Array
-from gridless.templates.event_findings import Keys, row_keys
+from gridless.templates.event_findings import Keys
 
 CELLS = 40  # cells, if there are enough events
 EVENTS_PER_CELL = 50  # at least, among those that make the centres
@@ -61,7 +61,7 @@ def fill(
         int((distance > cells.reach).sum()),
         len(some),
         len(x),
-        Keys.of(row_keys(x)),
+        Keys.of(x),
         len(rows),
         tuple(FarEvent(row, names[column], float(x[row, column])) for row, column in named),
     )

@@ -46,7 +46,7 @@ def mixture_of(network: Network, x: Array, factor: bool = True) -> Mixture:
 
     If `factor` is false, omit the per-event normalisation, which does not depend on theta.
     """
-    mixture: Mixture = network(network.standardise(torch.as_tensor(x)).to(network.dtype))
+    mixture = network.of_observables(torch.as_tensor(x))
     return mixture.averaged() if factor or network.members > 1 else mixture[0]
 
 
@@ -155,12 +155,11 @@ def summary_basis(network: Network) -> PolynomialBasis:
 
 def event_summaries(network: Network, x: Array) -> Iterator[tuple[slice, Tensor]]:
     """c (members, events, d) of each member of the ensemble, chunk by chunk of the events."""
-    network = at_precision(network, len(x))
-    return ((part, c) for part, c, _ in _summarised(network, x))
+    return _summaries(at_precision(network, len(x)), x)
 
 
-def _summarised(network: Network, x: Array) -> Iterator[tuple[slice, Tensor, Tensor]]:
-    """c (members, events, d) and the standardised inputs z of events, chunk by chunk."""
+def _summaries(network: Network, x: Array) -> Iterator[tuple[slice, Tensor]]:
+    """c (members, events, d) in the precision of the network, chunk by chunk of the events."""
     own = network.polynomial(1)
     basis = summary_basis(network)
     points = chebyshev.box_points((PROJECTED_POINTS[basis.parameters],) * basis.parameters)
@@ -168,12 +167,8 @@ def _summarised(network: Network, x: Array) -> Iterator[tuple[slice, Tensor, Ten
     matrix = _projection(basis, points).to(network.dtype)
     for part in event_blocks(len(x), network.members * (1 if own else len(t))):
         with torch.no_grad():
-            z = network.standardise(torch.as_tensor(x[part]))
-            mixture = network(z.to(network.dtype))
-            if own is not None:
-                yield part, mixture.coefficients(), z
-            else:
-                yield part, mixture.projected(t, matrix), z
+            mixture = network.of_observables(torch.as_tensor(x[part]))
+            yield part, mixture.coefficients() if own else mixture.projected(t, matrix)
 
 
 def _projection(basis: PolynomialBasis, points: Array) -> Tensor:
@@ -194,5 +189,6 @@ def event_features(network: Network, x: Array) -> Iterator[tuple[slice, Array, A
 
     Sums over simulated and over observed events are of numbers of one precision.
     """
-    for part, c, z in _summarised(network, x):
+    for part, c in _summaries(network, x):
+        z = network.standardise(torch.as_tensor(x[part]))
         yield part, c.double().numpy(), z.double().numpy()

@@ -115,8 +115,7 @@ def learnt_channel(
     c = chebyshev.add(c, w.sum() * log_q)
     sources = {}
     if replicas is not None:
-        changes = replicas.changes(network, table, w, replicas.log_q)
-        sources[SIMULATION] = ReplicaSource(changes)
+        sources[SIMULATION] = ReplicaSource(replicas.changes(network, table, w))
     scores = None if weights is None else _scores(network, log_q, table, w, c.shape)
     return Channel(c, grid, len(table), scores=scores, sources=sources)
 

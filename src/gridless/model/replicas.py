@@ -38,7 +38,7 @@ class Replicas:
     def __len__(self) -> int:
         return len(self.log_q)
 
-    def changes(self, network: Network, x: Array, weights: Array, log_q: Array) -> Array:
+    def changes(self, network: Network, x: Array, weights: Array) -> Array:
         """What each replica changes in the likelihood of the events, as Chebyshev coefficients.
 
         Parameters
@@ -47,8 +47,6 @@ class Replicas:
             The model's own.
         x, weights : array (events, observables), array (events)
             The observed events.
-        log_q : array (replicas, ...)
-            What each replica changes in the log q that is divided by; 0 for a flat prior.
         """
         # With very many events, this must not take longer than the likelihood itself.
         compared = COMPARED_EVENTS if len(x) <= MAX_DOUBLE_EVENTS else COMPARED_EVENTS // 2
@@ -60,7 +58,7 @@ class Replicas:
         shape = self.log_q.shape[1:]
         base = _log_likelihoods(network, inputs, torch.as_tensor(w), 1, shape)
         moved = _log_likelihoods(self.network, inputs, torch.as_tensor(w), len(self), shape)
-        return chebyshev.add((base - moved) / MOVED_SHARE, w.sum() * log_q)
+        return chebyshev.add((base - moved) / MOVED_SHARE, w.sum() * self.log_q)
 
 
 @torch.no_grad()

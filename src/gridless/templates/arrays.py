@@ -191,29 +191,6 @@ def weights_or_ones(weights: Array | None, events: int) -> Array:
     return np.ones(events) if weights is None else weights
 
 
-def effective_size(weights: Array) -> float:
-    """(sum w)^2 / sum w^2: how many events of equal weight are worth as much.
-
-    Parameters
-    ----------
-    weights : array (events,)
-        One weight per event, of either sign.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> effective_size(np.array([1.0, 1.0, 1.0]))
-    3.0
-    >>> effective_size(np.array([1.0, 1.0, -1.0]))
-    0.3333333333333333
-    """
-    return float(weights.sum() ** 2 / (weights**2).sum())
-
-
 def slices(count: int, size: int) -> Iterator[slice]:
     """Consecutive pieces of `size` rows, the last one shorter.
 

@@ -32,7 +32,7 @@ LEAST_VALUES = 10  # different values of the other events: with fewer they are c
 MAX_MARKS = 3  # marks at each end of an observable
 
 
-def row_keys(x: Array) -> NDArray[np.uint64]:
+def _row_keys(x: Array) -> NDArray[np.uint64]:
     """A hash of each row: equal rows have equal hashes, different rows almost never."""
     keys = np.zeros(len(x), np.uint64)
     for number, column in enumerate(x.T, start=1):
@@ -56,7 +56,7 @@ class Keys:
     --------
     >>> import numpy as np
     >>> x = np.random.default_rng(1).normal(size=(1000, 2))
-    >>> both = Keys.of(row_keys(x)) + Keys.of(row_keys(x[:250]))
+    >>> both = Keys.of(x) + Keys.of(x[:250])
     >>> round(both.share, 12)
     0.2
     """
@@ -65,8 +65,12 @@ class Keys:
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, keys: NDArray[np.uint64]) -> "Keys":
-        """The smallest of these keys."""
+    def of(cls, x: Array, template: NDArray[np.int64] | None = None) -> "Keys":
+        """Those of the rows of x (events, observables). With the template of each event, rows of
+        different templates are different."""
+        keys = _row_keys(x)
+        if template is not None:
+            keys ^= _row_keys(template[:, None].astype(float))
         if len(keys) > MANY:
             # Hashes are uniform: those below a limit contain the smallest. Sorting all takes long.
             limit = np.uint64(min(2**64 - 1, 2**64 // len(keys) * 3 * KEPT))
@@ -93,11 +97,8 @@ def find_copies(templates: "Templates") -> Finding:
 
     Copies in another template count too, unless weights make the same events several templates.
     """
-    keys = row_keys(templates.x)
-    if templates.weights is not None:
-        keys = keys ^ row_keys(templates.template[:, None].astype(float))
-    found = Keys.of(keys)
-    share = found.share
+    weighted = templates.weights is not None
+    share = Keys.of(templates.x, templates.template if weighted else None).share
     by_chance = chance_of_copies(templates.x)
     text = f"{share:.1%} of the events are exact copies of others"
     met = share <= MAX_COPIES or share < 2 * by_chance
@@ -108,10 +109,11 @@ def find_copies(templates: "Templates") -> Finding:
 
 def chance_of_copies(x: Array) -> float:
     """The share of the events that are copies by chance: where all observables take few values."""
+    if x.shape[1] == 1:
+        return _repeated(x[:, 0])
     rng = np.random.default_rng(0)
     # Shuffled columns keep their values, but make new rows.
-    keys = row_keys(np.stack([rng.permutation(column) for column in x.T], axis=1))
-    return Keys.of(keys).share if x.shape[1] > 1 else _repeated(x[:, 0])
+    return Keys.of(np.stack([rng.permutation(column) for column in x.T], axis=1)).share
 
 
 def _repeated(column: Array) -> float:
