@@ -124,12 +124,17 @@ class Calibration:
         """The variance of the score of one event at values t (points,) of the only parameter."""
         return np.asarray(chebyshev.evaluate(self.spread[0, 0], t[:, None]))
 
+    def mean_changes(self, t: Array) -> Array:
+        """What independent unit changes do to mu at points t (points, parameters): first those from
+        the statistics of the templates, then those that they leave open. (points, kept, changes)"""
+        rows, size = terms(t, self.mean.powers), self.transform.shape[1]
+        parts = [np.tensordot(rows, change, 1) for change in (self.noise, self.mean.open)]
+        return np.concatenate([part.reshape(len(t), size, -1) for part in parts], axis=-1)
+
     def mean_covariance(self, t: Array) -> Array:
-        """The covariance (kept, kept) of mu at one point: from the statistics of the templates, and
-        what they leave open."""
-        row, size = terms(t[None], self.mean.powers)[0], self.transform.shape[1]
-        changes = [np.tensordot(row, c, 1).reshape(size, -1) for c in (self.noise, self.mean.open)]
-        return np.asarray(np.sum([change @ change.T for change in changes], axis=0))
+        """The covariance of mu at points t (points, parameters): (points, kept, kept)."""
+        changes = self.mean_changes(t)
+        return np.asarray(changes @ np.swapaxes(changes, 1, 2))
 
     def model_slopes(self, t: Array) -> Array:
         """What unit changes that the templates leave open would do to the mean score at one point:

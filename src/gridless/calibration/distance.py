@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gridless.calibration.calibration import Calibration
-from gridless.curves.polynomials import terms
 from gridless.templates.arrays import Array
 
 
@@ -41,14 +40,10 @@ class MeanDistance:
             return np.zeros(len(t))
         for axis, value in reversed(self.held):
             t = np.insert(t, axis, value, axis=1)
-        mean = self.calibration.mean
-        rows, size = terms(t, mean.powers), len(self.y)
-        off = self.y / self.weight - rows @ mean.coefficients
+        off = self.y / self.weight - self.calibration.mean(t)
         # Of one event the summary has the covariance 1 on average: it is whitened.
-        covariance = np.tile(np.eye(size) / self.weight, (len(t), 1, 1))
-        for changes in (self.calibration.noise, mean.open):
-            moved = np.tensordot(rows, changes, 1).reshape(len(t), size, -1)
-            covariance = covariance + moved @ np.swapaxes(moved, 1, 2)
+        of_events = np.eye(len(self.y)) / self.weight
+        covariance = of_events + self.calibration.mean_covariance(t)
         chi2 = (off * np.linalg.solve(covariance, off[..., None])[..., 0]).sum(axis=1)
         return np.asarray(chi2 + np.linalg.slogdet(covariance)[1])
 

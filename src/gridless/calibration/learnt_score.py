@@ -8,7 +8,6 @@ from gridless.calibration.check import ScoreCheck, template_p_values
 from gridless.calibration.source import MeanNoise
 from gridless.curves import chebyshev
 from gridless.curves.curve import Curve
-from gridless.curves.polynomials import terms
 from gridless.templates.arrays import Array
 
 LEAST_SLOPE = 1e-12  # of a score with theta, in units of the range
@@ -34,12 +33,10 @@ class LearntScore(MeanNoise):
 
     def changes(self, t: Array) -> Array:
         """The mean score at t, and in further rows its independent uncertainties."""
-        known, row = self.calibration, terms(t[None], self.calibration.mean.powers)[0]
-        size = known.transform.shape[1]
-        parts = [np.tensordot(row, c, 1).reshape(size, -1) for c in (known.noise, known.mean.open)]
-        of_summary = np.hstack(parts).T @ self._back
-        rows = [self._mean_curve(known.mean(t[None])[0]).gradient(t), of_summary @ self._slopes(t)]
-        return np.vstack(rows)
+        known = self.calibration
+        score = self._mean_curve(known.mean(t[None])[0]).gradient(t)
+        of_summary = known.mean_changes(t[None])[0].T @ self._back
+        return np.vstack([score, of_summary @ self._slopes(t)])
 
     def check(self) -> ScoreCheck:
         """The mean score of every template at its own theta."""

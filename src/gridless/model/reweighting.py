@@ -195,7 +195,7 @@ class Reweighting:
         mean = calibration.mean(t[None])[0]
         for _ in range(RAKINGS):
             weights = tilted(raked(weights, corrected), self.y, mean)
-        moved = weight_changes(self.y, weights, calibration.mean_covariance(t))
+        moved = weight_changes(self.y, weights, calibration.mean_covariance(t[None])[0])
         return weights, tuple(_also(one, weights, moved) for one in corrected)
 
     def mean_curve(self, t: Array) -> Array:

@@ -67,7 +67,7 @@ class VirtualToys(Toys):
         calibration = self.model.calibration
         if stat or calibration is None:
             return sums
-        covariance = calibration.mean_covariance(point)
+        covariance = calibration.mean_covariance(point[None])[0]
         # Parts of one model, of which only the last number differs, have the same simulation.
         shared = generator(*seed[:-1], SHARED, SHARED).standard_normal((toys, len(covariance)))
         return np.asarray(sums + self.weight * shared @ _root(covariance).T)

@@ -101,7 +101,7 @@ def mean_without(moments: Moments, k: int) -> tuple[Array, Array]:
     rest = np.arange(len(moments.t)) != k
     found = calibrate(moments.of(rest))
     t = moments.t[k][None]
-    covariance = found.mean_covariance(t[0])
+    covariance = found.mean_covariance(t)[0]
     back = np.linalg.pinv(found.transform)  # from the summaries that it has whitened anew
     return found.centre + found.mean(t)[0] @ back, back.T @ covariance @ back
 
