@@ -60,7 +60,7 @@ def test_likelihood_figure_of_one_of_two_parameters():
     assert axes.get_xlabel() == "t2"
     with pytest.raises(gl.InputError, match="several, t1, t2; say which"):
         draw_likelihood(likelihood)
-    with pytest.raises(gl.InputError, match="there is no 'mass'"):
+    with pytest.raises(gl.InputError, match="there is no parameter 'mass'"):
         draw_likelihood(likelihood, "mass")
 
 

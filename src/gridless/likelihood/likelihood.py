@@ -26,6 +26,7 @@ from gridless.likelihood.derived import Derived
 from gridless.likelihood.display import Displayed
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.estimating import beyond_covariances, inside_covariances, make_estimate
+from gridless.results.by_name import chosen_parameter
 from gridless.templates.arrays import Array, as_count, as_names, as_number, as_numbers
 
 
@@ -387,10 +388,7 @@ class Likelihood(Displayed, Derived):
 
     def axis(self, parameter: str | None) -> int:
         """The place of a parameter among all; of the only one, without a name."""
-        if parameter is None and len(self.parameters) > 1:
-            names = " or ".join(repr(name) for name in self.parameters)
-            raise InputError(f"parameter: there are several; say which: parameter={names}")
-        return 0 if parameter is None else self._axis(parameter)
+        return self._axis(chosen_parameter(self.parameters, parameter))
 
     def _axis(self, parameter: str) -> int:
         if not isinstance(parameter, str) or parameter not in self.parameters:

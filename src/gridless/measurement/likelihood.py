@@ -26,6 +26,7 @@ from gridless.measurement.estimate import MeasurementEstimate
 from gridless.measurement.estimating import make_estimate
 from gridless.measurement.joint import Joint, common_nuisances
 from gridless.measurement.term import SummaryChannel
+from gridless.results.by_name import chosen_parameter
 from gridless.templates.arrays import Array, as_count, as_names, as_number, as_numbers
 
 # Chebyshev points of each parameter of interest for the profile as a curve.
@@ -322,10 +323,7 @@ class MeasurementLikelihood(Likelihood):
 
     def axis(self, parameter: str | None) -> int:
         """The place of a parameter among all; of the only one of interest, without a name."""
-        if parameter is None and len(self.interest) > 1:
-            names = " or ".join(repr(name) for name in self.interest)
-            raise InputError(f"several parameters; say which: parameter={names}")
-        return self._place(parameter or self.interest[0])
+        return self._place(parameter or chosen_parameter(self.interest, None))
 
     def belt(self, *_: Any, **__: Any) -> Belt:
         """There are no belts of pseudo-experiments with systematics: an InputError."""

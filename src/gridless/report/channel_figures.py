@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridless.errors import InputError
 from gridless.likelihood.likelihood import Likelihood
 from gridless.report.style import (
     BLACK,
@@ -19,6 +18,7 @@ from gridless.report.style import (
     style,
     symbol,
 )
+from gridless.results.by_name import chosen_parameter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,14 +67,7 @@ def draw_channels(
     """
     groups = likelihood.by()
     together = groups.together
-    if parameter is None and len(together.parameters) > 1:
-        first = together.parameters[0]
-        raise InputError(f"parameter: several; say which: draw_channels(likelihood, {first!r})")
-    name = together.parameters[0] if parameter is None else parameter
-    if name not in together.parameters:
-        raise InputError(
-            f"parameter: there is no {name!r}; there is {', '.join(together.parameters)}"
-        )
+    name = chosen_parameter(together.parameters, parameter)
     pairs = zip(groups.names, groups.estimates, strict=True)
     found = [(channel, one[name]) for channel, one in pairs if name in one.parameters][::-1]
     rows = np.arange(len(found))

@@ -33,6 +33,7 @@ from gridless.report.style import (
     symbol,
     two_panels,
 )
+from gridless.results.by_name import chosen_parameter
 from gridless.templates.arrays import Array
 from gridless.templates.histograms import contents_and_edges
 
@@ -233,10 +234,7 @@ def draw_budget(
     >>> gl.draw_budget(model.likelihood(example.sample(0.4, 1_000, seed=2)).maximum())
     <Figure size 520x190 with 1 Axes>
     """
-    if parameter is None and len(estimate.parameters) > 1:
-        first = estimate.parameters[0]
-        raise InputError(f"parameter: several; say which: draw_budget(estimate, {first!r})")
-    one = estimate[estimate.parameters[0] if parameter is None else parameter]
+    one = estimate[chosen_parameter(estimate.parameters, parameter)]
     sources = sorted(one.budget.items(), key=lambda pair: pair[1])
     names = [symbol(source, labels) for source, _ in sources]
     sizes = [error for _, error in sources]

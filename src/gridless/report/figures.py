@@ -23,6 +23,7 @@ from gridless.report.style import (
     symbol,
     two_panels,
 )
+from gridless.results.by_name import chosen_parameter
 from gridless.templates.arrays import Array
 from gridless.validation.closure import Closure, ParameterClosure
 
@@ -251,14 +252,7 @@ def draw_likelihood(
     <Figure size 520x400 with 1 Axes>
     """
     names = likelihood.grid.parameters
-    if parameter is None and len(names) > 1:
-        raise InputError(
-            f"parameter: several, {', '.join(names)}; say which: draw_likelihood(likelihood, "
-            f"{names[0]!r})"
-        )
-    name = names[0] if parameter is None else parameter
-    if name not in names:
-        raise InputError(f"parameter: there is no {name!r}; there is {', '.join(names)}")
+    name = chosen_parameter(names, parameter)
     estimate = likelihood.maximum()[name]
     best, bounds = estimate.value, estimate.bounds
     outer = likelihood.interval(0.95, name)

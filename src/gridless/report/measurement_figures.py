@@ -20,6 +20,7 @@ from gridless.report.style import (
     legend_above,
     symbol,
 )
+from gridless.results.by_name import chosen_parameter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,14 +133,7 @@ def draw_impacts(
     <Figure size 520x285 with 1 Axes>
     """
     _check(estimate)
-    if parameter is None and len(estimate.parameters) > 1:
-        first = estimate.parameters[0]
-        raise InputError(f"parameter: several; say which: draw_impacts(estimate, {first!r})")
-    name = estimate.parameters[0] if parameter is None else parameter
-    if name not in estimate.parameters:
-        raise InputError(
-            f"parameter: {name!r} is not of interest; there is {', '.join(estimate.parameters)}"
-        )
+    name = chosen_parameter(estimate.parameters, parameter)
     if most < 1:
         raise InputError(f"most: {most}; give at least 1")
     free = {one.name for one in estimate.nuisances if one.constraint is None}

@@ -271,14 +271,18 @@ def _probabilities(numbers: dict[str, Any], _subject: Subject) -> Figure:
 
 
 def _stability(numbers: dict[str, Any], _subject: Subject) -> Figure:
-    names = numbers["parameters"]
+    fits = [(one["name"], one) for one in numbers["variants"]]
+    return _differences(fits, numbers["parameters"], "difference, with its expected spread")
+
+
+def _differences(fits: list[tuple[str, Any]], names: list[str], title: str) -> Figure:
+    """What other fits differ by from the result, in every parameter."""
     rows = [
-        (f"{one['name']}{f' ({name})' if len(names) > 1 else ''}", one["difference"][p],
-         one["spread"][p])
-        for one in numbers["variants"]
+        (f"{fit}{f' ({name})' if len(names) > 1 else ''}", one["difference"][p], one["spread"][p])
+        for fit, one in fits
         for p, name in enumerate(names)
-    ]  # fmt: skip
-    return _points(rows, "difference, with its expected spread", (0.0, 0.0))
+    ]
+    return _points(rows, title, (0.0, 0.0))
 
 
 def _groups(numbers: dict[str, Any], subject: Subject) -> Figure:
@@ -292,14 +296,9 @@ def _groups(numbers: dict[str, Any], subject: Subject) -> Figure:
 
 
 def _binned(numbers: dict[str, Any], _subject: Subject) -> Figure:
-    names = numbers["parameters"]
-    rows = [
-        (f"{fit['bins']} bins{f' ({name})' if len(names) > 1 else ''}", fit["difference"][p],
-         fit["spread"][p])
-        for fit in numbers["fits"]
-        for p, name in enumerate(names)
-    ]  # fmt: skip
-    return _points(rows, "binned fit - result, with its expected spread", (0.0, 0.0))
+    fits = [(f"{fit['bins']} bins", fit) for fit in numbers["fits"]]
+    title = "binned fit - result, with its expected spread"
+    return _differences(fits, numbers["parameters"], title)
 
 
 def _expected(_numbers: dict[str, Any], subject: Subject) -> Figure:

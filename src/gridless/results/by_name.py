@@ -1,12 +1,30 @@
 """Results by parameter name: `estimate["mtop"]`, and shortcuts where there is only one."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from gridless.errors import InputError
 
 T = TypeVar("T")
+
+
+def chosen_parameter(parameters: Sequence[str], parameter: str | None) -> str:
+    """The parameter that was asked for; without a name, the only one.
+
+    Examples
+    --------
+    >>> chosen_parameter(["mtop"], None)
+    'mtop'
+    """
+    if parameter is None and len(parameters) > 1:
+        raise InputError(
+            f"parameter: several, {', '.join(parameters)}; say which: parameter={parameters[0]!r}"
+        )
+    name = parameters[0] if parameter is None else parameter
+    if name not in parameters:
+        raise InputError(f"there is no parameter {name!r}; there is {', '.join(parameters)}")
+    return name
 
 
 class ByName(ABC, Generic[T]):

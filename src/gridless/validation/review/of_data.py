@@ -13,6 +13,7 @@ from gridless.likelihood.belt import (
     make_belt,
     toy_functions,
 )
+from gridless.likelihood.groups import Groups
 from gridless.model.observed import grouped
 from gridless.validation.binned_check import binned_check
 from gridless.validation.review.answer import (
@@ -140,10 +141,8 @@ def groups(subject: Subject) -> Answer:
         labels = np.arange(len(subject.x)) * QUARTERS // len(subject.x) + 1
         what = "quarters of the events in their order"
     found = grouped(subject.model.likelihood_of, subject.x, subject.weights, labels).by()
-    text = f"{what}: chi2/dof = {found.chi2:.1f}/{found.dof}, p-value {found.p_value:.2g}"
     cure = "look at what changed between the groups: conditions, calibration, selection"
-    number = f"p = {found.p_value:.2g}"
-    return Answer(question, text, by_p_value(found.p_value), cure, found.to_dict(), number)
+    return _agree(question, found, f"{what}: ", cure)
 
 
 def channels(subject: Subject) -> Answer:
@@ -151,9 +150,13 @@ def channels(subject: Subject) -> Answer:
     question = "Do groups of the data agree with each other?"
     if subject.x is None:
         return Answer(question, "no observed events", OPEN, NO_DATA)
-    found = subject.likelihood.by()
-    text = f"chi2/dof = {found.chi2:.1f}/{found.dof}, p-value {found.p_value:.2g}"
     cure = "find out what differs before combining them"
+    return _agree(question, subject.likelihood.by(), "", cure)
+
+
+def _agree(question: str, found: Groups, what: str, cure: str) -> Answer:
+    """Whether groups agree, by the p-value of their chi2."""
+    text = f"{what}chi2/dof = {found.chi2:.1f}/{found.dof}, p-value {found.p_value:.2g}"
     number = f"p = {found.p_value:.2g}"
     return Answer(question, text, by_p_value(found.p_value), cure, found.to_dict(), number)
 
