@@ -11,7 +11,7 @@ import gridless as gl
 from gridless.calibration.moments import Moments
 from gridless.cli.main import main
 from gridless.curves.polynomials import slopes
-from gridless.examples import OneObservable, OnlyWidth, TwoParameters
+from gridless.examples import HardToTell, OneObservable, OnlyWidth, TwoParameters
 from gridless.model.record import TriedSize
 from gridless.validation.binned_check import _counted
 from gridless.validation.forecast import SimpleCurve
@@ -43,6 +43,18 @@ def test_bins_of_the_score_agree_whatever_the_network(templates, epochs):
     assert np.sqrt(np.mean(np.square(own))) < 1.6
     assert "bins: theta =" in str(found)
     json.dumps(found.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_noise_of_many_bins_is_not_information(seed):
+    example = HardToTell()
+    model = gl.fit(example.templates(20_000, seed, templates=9), hidden=4, seed=seed)
+    for truth in (0.2, 0.5, 0.8):
+        x = example.sample(truth, 10_000, seed=10 + seed)
+        error = model.likelihood(x).maximum().error
+        ratios = [fit.error[0] / error for fit in gl.binned_check(model, x).fits]
+        assert min(ratios) > 0.9
+        assert max(ratios) < 1.2
 
 
 def test_what_a_check_does_not_know_is_null_in_json(good):
