@@ -11,9 +11,10 @@ import gridless as gl
 from gridless.calibration.moments import Moments
 from gridless.cli.main import main
 from gridless.curves.polynomials import slopes
+from gridless.curves.simplest import simplest_polynomial
 from gridless.examples import HardToTell, OneObservable, OnlyWidth, TwoParameters
 from gridless.model.record import TriedSize
-from gridless.validation.binned_check import _counted
+from gridless.validation.binned_check import _counted, _curves
 from gridless.validation.forecast import SimpleCurve
 from gridless.validation.plan import _best_shares
 
@@ -181,6 +182,32 @@ def test_all_events_correct_the_bins_of_the_kept_ones():
     assert np.std(corrected) < 0.5 * np.std(plain)
     assert np.sqrt(np.mean(stated)) == pytest.approx(np.std(corrected), rel=0.2)
     assert np.isclose(found.shares.sum(), 1)
+
+
+def test_a_template_with_all_its_events_in_one_bin_has_a_curve():
+    random = np.random.default_rng(1)
+    counted = []
+    for middle in (0.0, 1.0, 2.0, 3.0, 40.0):
+        y = random.normal(middle, 1.0, (500, 1))
+        where = np.searchsorted([0.5, 1.5, 2.5], y[:, 0])
+        counted.append(_counted(y, where, np.ones(500), 4, (y.mean(axis=0), 500.0)))
+    curves = _curves(counted, np.linspace(0, 1, 5)[:, None], np.arange(4.0)[:, None])
+    found = curves.mean(np.linspace(0, 1, 5)[:, None])
+    shares = np.array([one.shares for one in counted])
+    assert found[:, 0] == pytest.approx(
+        ((shares - curves.centre) @ curves.transform)[:, 0], abs=0.2
+    )
+
+
+def test_a_template_that_fluctuates_asks_for_no_high_degree():
+    t = np.linspace(0, 1, 10)[:, None]
+    values = t**2
+    values[3] += 0.4  # four errors
+    powers, _ = simplest_polynomial(t, values, np.full((10, 1, 1), 0.01), 8)
+    assert powers.max() <= 2
+    wave = np.sin(9 * t)
+    powers, _ = simplest_polynomial(t, wave, np.full((10, 1, 1), 1e-4), 8)
+    assert powers.max() >= 5
 
 
 def test_noise_in_the_slope_of_a_pilot_is_not_information():

@@ -1,4 +1,4 @@
-"""The polynomial of the lowest degree that describes values at the templates."""
+"""The simplest polynomial that describes values at the templates."""
 
 import numpy as np
 from scipy.special import chdtrc
@@ -12,9 +12,13 @@ SINGULAR = 1e-9  # of the largest eigenvalue: directions of a covariance that do
 
 
 def simplest_polynomial(
-    t: Array, values: Array, covariances: Array, max_degree: int, more: int = 0
+    t: Array, values: Array, covariances: Array, max_degree: int
 ) -> tuple[Powers, Array]:
     """The terms of the lowest degree whose chi2 is good, and the matrix that gives coefficients.
+
+    Higher degrees must lower the chi2 by more than the log of the number of values for each
+    coefficient (the Bayesian information criterion): one template that fluctuates makes every chi2
+    poor, and high degrees would follow noise.
 
     Parameters
     ----------
@@ -22,8 +26,8 @@ def simplest_polynomial(
         Where the templates are, in units of the range.
     values, covariances : array (templates, d), array (templates, d, d)
         What is described, and its covariances; those of a template without events are 0.
-    max_degree, more : int
-        The highest degree; and how many degrees more to take than the chi2 asks for.
+    max_degree : int
+        The highest degree.
 
     Returns
     -------
@@ -43,21 +47,21 @@ def simplest_polynomial(
     weights = np.where(there, 1 / np.where(there, traces, 1.0), 0.0)
     root = np.sqrt(weights / weights.max())[:, None]
     inverses = np.linalg.pinv(covariances, rcond=SINGULAR, hermitian=True)
-    found = None
+    found, best = None, np.inf
     for degree in range(1, max_degree + 1):
         powers = powers_up_to(degree, t.shape[1])
         if len(powers) > there.sum():
             break
         rows = terms(t, powers)
         matrix = np.linalg.pinv(rows * root) * root.T
-        found = powers, np.asarray(matrix)
         rest = (values - rows @ (matrix @ values))[there]
         chi2 = float(np.einsum("ki,kij,kj", rest, inverses[there], rest))
-        dof = (int(there.sum()) - len(powers)) * values.shape[1]
+        cost = chi2 + len(powers) * values.shape[1] * np.log(rest.size)
+        if cost < best:
+            found, best = (powers, np.asarray(matrix)), cost
+        dof = rest.size - len(powers) * values.shape[1]
         if dof > 0 and chdtrc(dof, chi2) > GOOD_FIT:
-            if more == 0:
-                break
-            more -= 1
+            break
     if found is None:
         raise InputError("too few templates for a straight line; simulate more of them")
     return found

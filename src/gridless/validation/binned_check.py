@@ -261,12 +261,15 @@ class _Counted(NamedTuple):
         Their covariance from the kept events, without what the mean of the summary explains.
     slopes, of_mean : array (bins, d), array (d, d)
         How shares go with the mean of the summary, and the covariance of that mean.
+    events : float
+        How many events without weights the kept ones are worth.
     """
 
     shares: Array
     of_rest: Array
     slopes: Array
     of_mean: Array
+    events: float
 
     @property
     def covariance(self) -> Array:
@@ -281,9 +284,8 @@ def _counted(
     the effective number, correct the shares by how those go with the mean (a control variate)."""
     size = y.shape[1]
     if not len(y) or weights.sum() <= 0:
-        return _Counted(
-            np.zeros(bins), *(np.zeros(s) for s in ((bins, bins), (bins, size), (size, size)))
-        )
+        of_rest, slopes = np.zeros((bins, bins)), np.zeros((bins, size))
+        return _Counted(np.zeros(bins), of_rest, slopes, np.zeros((size, size)), 0.0)
     w = weights / weights.sum()
     shares, mean = np.bincount(where, w, bins), w @ y
     rest = y - mean
@@ -301,7 +303,10 @@ def _counted(
     spread = (rest * squares[:, None]).T @ rest
     left = left - both - both.T + slopes @ spread @ slopes.T
     whole, effective = full
-    return _Counted(shares + slopes @ (whole - mean), left, slopes, of_y / max(effective, 1.0))
+    of_mean = of_y / max(effective, 1.0)
+    return _Counted(
+        shares + slopes @ (whole - mean), left, slopes, of_mean, float(1 / squares.sum())
+    )
 
 
 class _Curves(NamedTuple):
@@ -337,9 +342,9 @@ def _curves(counted: list[_Counted], unit: Array, score: Array) -> _Curves:
     shares = np.array([one.shares for one in counted])
     covariance = np.array([one.covariance for one in counted])
     variances = np.einsum("kbb->kb", covariance)
-    # Events that the shares are worth. A bin without any does not know that its share is 0.
-    size = (shares * (1 - shares)).sum(axis=1) / variances.sum(axis=1).clip(min=1e-300)
-    least = 1 / size.clip(min=1.0)[:, None]
+    # A bin without events does not know that its share is 0, nor one with all that it is 1.
+    size = np.array([one.events for one in counted]).clip(min=1.0)
+    least = 1 / size[:, None]
     covariance += np.eye(shares.shape[1]) * (least**2 - variances).clip(min=0)[:, None]
     filled = np.maximum(shares, least)
     filled /= filled.sum(axis=1, keepdims=True)
