@@ -76,7 +76,7 @@ def virtual(problem: Problem, seed: int) -> str:
 def expected(problem: Problem, seed: int) -> str:
     """Expected error and budget against the mean of 500 pseudo-experiments."""
     model, truth = model_of(problem.name, seed), problem.truths[len(problem.truths) // 2]
-    events = min(problem.observed, 2_000)
+    events = problem.observed
     before = model.expected(truth, events).maximum()
     pool = problem.example.sample(truth, 500 * events, seed=11)
     found = [model.likelihood(part).maximum() for part in np.split(pool, 500)]
