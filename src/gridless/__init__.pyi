@@ -37,13 +37,13 @@ from .model.storage.onnx import write_onnx as write_onnx
 from .model.stream import read_likelihood as read_likelihood
 from .model.stream import read_samples as read_samples
 from .model.virtual import VirtualTemplate as VirtualTemplate
-from .report.channel_figures import draw_channels as draw_channels
 from .report.comparison import compare as compare
 from .report.data_figures import draw_budget as draw_budget
 from .report.data_figures import draw_data as draw_data
 from .report.figures import draw_closure as draw_closure
 from .report.figures import draw_contours as draw_contours
 from .report.figures import draw_likelihood as draw_likelihood
+from .report.measurement_figures import draw_channels as draw_channels
 from .report.measurement_figures import draw_correlations as draw_correlations
 from .report.measurement_figures import draw_impacts as draw_impacts
 from .report.measurement_figures import draw_pulls as draw_pulls

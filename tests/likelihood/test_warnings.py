@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_has_the_table():
-    assert warnings.markdown_table() in (ROOT / "docs" / "warnings.md").read_text()
+    rows = [f"| `{rule.name}` | {rule.when} | {rule.cure} |" for rule in warnings.WARNINGS]
+    table = "\n".join(["| name | when | what to do |", "|---|---|---|", *rows])
+    assert table in (ROOT / "docs" / "warnings.md").read_text()
 
 
 def test_every_name_in_the_code_is_in_the_table():

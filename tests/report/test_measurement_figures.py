@@ -60,7 +60,8 @@ def test_impacts_are_ranked(estimate):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [({"parameter": "jes"}, "not of interest"), ({"most": 0}, "at least 1")]
+    ("options", "message"),
+    [({"parameter": "jes"}, "no parameter 'jes' of interest"), ({"most": 0}, "at least 1")],
 )
 def test_wrong_options_of_impacts(estimate, options, message):
     with pytest.raises(gl.InputError, match=message):
@@ -156,5 +157,5 @@ def test_tuples_of_cabinetry(estimate):
     assert ranking.postfit_up[0] == pytest.approx(expected)
     assert abs(ranking.prefit_up[0]) > abs(ranking.postfit_up[0])
     np.testing.assert_array_equal(ranking.prefit_down, -ranking.prefit_up)
-    with pytest.raises(gl.InputError, match="not of interest"):
+    with pytest.raises(gl.InputError, match="no parameter 'jes' of interest"):
         estimate.to_cabinetry("jes")

@@ -10,7 +10,7 @@ import pytest
 
 import gridless as gl
 from gridless.examples import OneObservable, TwoParameters
-from gridless.report import sections
+from gridless.report import measurement_sections, sections
 from gridless.report.page import Section
 
 
@@ -35,9 +35,9 @@ def test_the_maximum_is_found_once(model, tmp_path, monkeypatch):
         return maximum(self)
 
     monkeypatch.setattr(type(likelihood), "maximum", counted)
-    monkeypatch.setattr(sections, "draw_likelihood", lambda *_, **__: None)
-    monkeypatch.setattr(sections, "draw_data", lambda *_, **__: None)
-    monkeypatch.setattr(sections, "compare", lambda *_: {})
+    monkeypatch.setattr(measurement_sections, "draw_likelihood", lambda *_, **__: None)
+    monkeypatch.setattr(measurement_sections, "draw_data", lambda *_, **__: None)
+    monkeypatch.setattr(measurement_sections, "compare", lambda *_: {})
     page = gl.write_report(tmp_path / "r.html", model, likelihood)
     assert "measurement" in names(page)
     assert len(count) == 1

@@ -189,12 +189,6 @@ def rule_of(name: str) -> Rule:
     return next(rule for rule in WARNINGS if rule.name == name)
 
 
-def markdown_table() -> str:
-    """The table as it stands in docs/warnings.md."""
-    rows = [f"| `{rule.name}` | {rule.when} | {rule.cure} |" for rule in WARNINGS]
-    return "\n".join(["| name | when | what to do |", "|---|---|---|", *rows])
-
-
 def bound_warnings(
     name: str, value: float, bounds: Sequence[float], cut: Sequence[bool], stat: float
 ) -> list[EstimateWarning]:
@@ -234,25 +228,21 @@ def is_wide(left_open: float, stat: float, simulation: float) -> bool:
 def gap_warnings(name: str, sizes: tuple[float, float, float], ends: str) -> list[EstimateWarning]:
     """wide_gap: templates are too far apart for so many events. `sizes` are what they leave open
     between both `ends`, the statistical error, and that from simulation."""
-    if not is_wide(*sizes):
-        return []
     text = (
         f"{name}: the templates leave {sizes[0] / sizes[1]:.2g} statistical errors open between "
         f"{ends}; simulate a template there"
     )
-    return [EstimateWarning("wide_gap", text)]
+    return [EstimateWarning("wide_gap", text)] if is_wide(*sizes) else []
 
 
 def far_warnings(far: int, rows: int, named: Sequence[object]) -> list[EstimateWarning]:
     """outside_simulation: `far` of so many rows are left out, some of which are named."""
-    if not far:
-        return []
     some = ", ".join(map(str, named)) + (", ..." if far > len(named) else "")
     text = (
         f"{far:,} of {rows:,} events lie farther outside of the simulation than it is wide and "
         f"are left out: {some}; look for missing values and wrong units"
     )
-    return [EstimateWarning("outside_simulation", text)]
+    return [EstimateWarning("outside_simulation", text)] if far else []
 
 
 def outside_warnings(outside: int, events: int) -> list[EstimateWarning]:
@@ -281,10 +271,8 @@ def fit_warnings(p_value: float) -> list[EstimateWarning]:
 
 def copy_warnings(share: float) -> list[EstimateWarning]:
     """repeated_events: that share of the events are copies of others."""
-    if not share:
-        return []
     text = f"{share:.0%} of the events are exact copies of others, which makes errors too small"
-    return [EstimateWarning("repeated_events", text)]
+    return [EstimateWarning("repeated_events", text)] if share else []
 
 
 def audit_warnings(audit: Audit) -> list[EstimateWarning]:
@@ -295,14 +283,12 @@ def audit_warnings(audit: Audit) -> list[EstimateWarning]:
 
 def prior_warnings(names: Sequence[str], shifts: Array) -> list[EstimateWarning]:
     """implied_prior of prior="flat": q moves the parameters by `shifts` errors."""
-    if not shifts.max() > PRIOR_SHIFT:
-        return []
     worst = int(shifts.argmax())
     text = (
         f"q is not flat, which moves {names[worst]} by about {shifts[worst]:.1f} errors; "
         'fit with prior="divide"'
     )
-    return [EstimateWarning("implied_prior", text)]
+    return [EstimateWarning("implied_prior", text)] if shifts[worst] > PRIOR_SHIFT else []
 
 
 def nuisance_warnings(name: str, pull: float, constrained: float) -> list[EstimateWarning]:
@@ -333,20 +319,14 @@ def template_warnings(suspects: Sequence[str]) -> tuple[EstimateWarning, ...]:
 def score_warnings(parameters: Sequence[str], shifts: Array, noise: Array) -> list[EstimateWarning]:
     """score_check: estimates that the mean score moves by `shifts`, known to `noise`, both in
     statistical errors; by infinity where the likelihood has no minimum that could move."""
-    return [
-        EstimateWarning(
-            "score_check",
-            f"the templates' own events say that {name} is "
-            + (
-                f"off by {shift:.1f} statistical errors"
-                if shift < math.inf
-                else "pushed to a bound"
-            )
-            + "; fit with calibrate=True",
-        )
-        for name, shift, error in zip(parameters, shifts, noise, strict=True)
-        if shift > max(BIASED, BIASED_NOISE * error)
-    ]
+    found = []
+    for name, shift, error in zip(parameters, shifts, noise, strict=True):
+        if shift > max(BIASED, BIASED_NOISE * error):
+            off = f"off by {shift:.1f} statistical errors"
+            off = off if shift < math.inf else "pushed to a bound"
+            text = f"the templates' own events say that {name} is {off}; fit with calibrate=True"
+            found.append(EstimateWarning("score_check", text))
+    return found
 
 
 def check_warnings(p_value: float, information: float) -> tuple[EstimateWarning, ...]:

@@ -12,6 +12,7 @@ from gridless.likelihood.estimate import Estimate, ParameterEstimate, correlatio
 from gridless.measurement import tables
 from gridless.measurement.tables import fit_results, ranking_results
 from gridless.results import printing
+from gridless.results.by_name import chosen_parameter
 from gridless.results.cabinetry import FitResults, RankingResults
 from gridless.templates.arrays import Array
 
@@ -170,11 +171,7 @@ class MeasurementEstimate(Estimate):
         >>> fit.labels[:2], len(ranking.labels)
         (['theta', 'jes'], 9)
         """
-        name = self.only("to_cabinetry").name if parameter is None else parameter
-        if name not in self.parameters:
-            raise InputError(
-                f"parameter: {name!r} is not of interest; there is {', '.join(self.parameters)}"
-            )
+        name = chosen_parameter(self.parameters, parameter)
         return fit_results(self), ranking_results(self, name)
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gridless import strict_json
 from gridless.likelihood.agreement import p_value
 from gridless.likelihood.warnings import SMALL_P_VALUE, rule_of
+from gridless.report.subject import Subject
 from gridless.report.typeset import (
     budget_html,
     data_address,
@@ -19,9 +20,6 @@ from gridless.report.typeset import (
 )
 from gridless.results.labels import unit_of
 from gridless.templates.query import used_of
-
-if TYPE_CHECKING:
-    from gridless.report.sections import Subject
 
 GOOD, CAREFUL, BAD = "good", "careful", "bad"
 

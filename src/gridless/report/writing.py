@@ -14,7 +14,8 @@ from gridless.model.combined import Channels, models_of
 from gridless.model.model import Model
 from gridless.report.card import make_card
 from gridless.report.page import render_report
-from gridless.report.sections import Subject, make_sections
+from gridless.report.sections import make_sections
+from gridless.report.subject import Subject
 from gridless.report.typeset import ranges_html, symbol_html, symbols_html
 from gridless.templates.query import FileRecord
 from gridless.validation.closure import Closure

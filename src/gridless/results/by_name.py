@@ -23,7 +23,8 @@ def chosen_parameter(parameters: Sequence[str], parameter: str | None) -> str:
         )
     name = parameters[0] if parameter is None else parameter
     if name not in parameters:
-        raise InputError(f"there is no parameter {name!r}; there is {', '.join(parameters)}")
+        known = ", ".join(parameters)
+        raise InputError(f"there is no parameter {name!r} of interest; there is {known}")
     return name
 
 
