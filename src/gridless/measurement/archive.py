@@ -102,10 +102,14 @@ def measurement_of(
     random = arrays["offsets"].shape[0]
     _shape("offsets", arrays["offsets"], random)
     _shape("directions", arrays["directions"], observables, random)
-    learnt = size - count
+    # Models that were saved before there were coefficients of the parameters have none.
+    columns = arrays["projection"].shape[-1]
+    if columns not in (count, count + len(grid.parameters)):
+        raise ValueError("projection")
+    learnt = size - columns
     _shape("knots", arrays["knots"], observables, arrays["knots"].shape[-1])
     features = Features(arrays["directions"], arrays["offsets"], arrays["knots"])
-    _shape("projection", arrays["projection"], FOLDS, features.sizes(learnt)[-1], count)
+    _shape("projection", arrays["projection"], FOLDS, features.sizes(learnt)[-1], columns)
     processes = tuple(
         _process(f"{number}.", arrays, which, count, d, len(grid.parameters) if number == 0 else 0)
         for number, which in enumerate(header.systematics)

@@ -57,8 +57,8 @@ class Measurement:
         y = (raw - centre) @ transform is the whitened summary.
     processes : tuple of Process
         The signal first, then the backgrounds.
-    features, projection : Features, array (folds, features, nuisances)
-        Of which the coefficients of the systematics are made.
+    features, projection : Features, array (folds, features, nuisances and parameters)
+        Of which the coefficients beside the network's own are made.
     """
 
     grid: Grid

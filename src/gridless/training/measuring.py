@@ -1,7 +1,7 @@
 """From a trained network and every sample to what a measurement needs: mu(theta, alpha)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ def check_measurement(
 
 
 def measure_network(network: Network, whole: Whole, seed: int, fold: Tensor | None) -> Measurement:
-    """What the samples say of the network's summary and of a coefficient for each systematic.
+    """What the samples say of the network's summary and of the coefficients of `projections`.
 
     Parameters
     ----------
@@ -99,7 +99,11 @@ def measure_network(network: Network, whole: Whole, seed: int, fold: Tensor | No
     projection = learn_projections(network, features, samples, whole.shares, names)
     of_signal = Summaries(network, features, projection, member)
     moments, differences = read_process(of_signal, signal)
-    white, centre, transform = moments.whitened()
+    # Where folds or members disagree, observed events, which take their mean, vary less than the
+    # means know: units of that spread alone may be nothing but rounding.
+    noise = replace(moments, covariance=moments.noise_per_event)
+    white, centre, transform = noise.whitened()
+    white = replace(white, covariance=transform.T @ moments.covariance @ transform)
     shifts = _shifts(signal, differences, of_signal, names, transform)
     processes = [_signal(white, *shifts)]
     # The events of a background are in every template: no member has seen them as of one theta.

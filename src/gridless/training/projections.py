@@ -1,7 +1,9 @@
-"""A coefficient for each systematic and background: what tells its change of the simulation best.
+"""A coefficient for each systematic, background and parameter: what tells its change of the
+simulation best.
 
 s_k(x) = p_k . f(x), f the features of an event. p_k is learnt from how the mean of the features
 changes, Delta_k, in each of two folds of the events, so that it can be applied to the other one.
+That of a parameter, its slope over the templates, tells what a poor network has missed.
 """
 
 from collections.abc import Sequence
@@ -24,11 +26,13 @@ LEAST_LEARNT = 1_000  # events at one value of theta, of which none is left out
 
 class _Process(NamedTuple):
     """Features of a process: their mean (folds, features) over all templates, their covariance
-    within a template, and how each systematic changes the mean (systematics, folds, features)."""
+    within a template, how each systematic changes the mean (systematics, folds, features), and
+    how theta does (parameters, folds, features)."""
 
     mean: Array
     covariance: Array
     changes: Array
+    slopes: Array
 
 
 def learn_projections(
@@ -38,7 +42,7 @@ def learn_projections(
     shares: Sequence[Share],
     names: Sequence[str],
 ) -> Array:
-    """Projections (folds, features, nuisances) of the features.
+    """Projections (folds, features, nuisances and parameters) of the features.
 
     Parameters
     ----------
@@ -69,7 +73,15 @@ def learn_projections(
             deltas[:, names.index(varied.name)] += fraction * change
     for share, one in zip(shares, learnt[1:], strict=True):
         deltas[:, share.nuisance] = one.mean - learnt[0].mean
-    return discriminants(deltas, covariance, features.sizes(summary_basis(network).outputs))
+    outputs = summary_basis(network).outputs
+    sizes = features.sizes(outputs)
+    of_nuisances = discriminants(deltas, covariance, sizes)
+    # Without the network's summary, which has seen the theta of its events.
+    slopes = np.moveaxis(learnt[0].slopes[..., outputs:], 1, 0)
+    others = covariance[outputs:, outputs:]
+    of_theta = discriminants(slopes, others, [size - outputs for size in sizes])
+    of_theta = np.pad(of_theta, ((0, 0), (outputs, 0), (0, 0)))
+    return np.concatenate([of_nuisances, of_theta], axis=2)
 
 
 def _process(network: Network, features: Features, sample: ProcessSamples) -> _Process:
@@ -94,7 +106,15 @@ def _process(network: Network, features: Features, sample: ProcessSamples) -> _P
                 ends.append(moments[0][0])
         changes.append(_change(varied, ends, means[0]))
     empty = np.zeros((0, *means.shape[2:]))
-    return _Process(means[0].mean(axis=0), covariance, np.array(changes) if changes else empty)
+    changed = np.array(changes) if changes else empty
+    return _Process(means[0].mean(axis=0), covariance, changed, _slopes(sample.t, means[0]))
+
+
+def _slopes(t: Array, means: Array) -> Array:
+    """Slopes (parameters, folds, features) of straight lines through means (points, folds,
+    features)."""
+    rows = np.linalg.pinv(t - t.mean(axis=0))
+    return np.asarray(np.tensordot(rows, means, 1))
 
 
 def _change(varied: Varied, ends: list[Array], nominal: Array) -> Array:

@@ -1,6 +1,6 @@
 """Means of the summary in every sample of a process, and what each variation does to them.
 
-The summary is [c, s], the network's coefficients and one for each systematic. Events that the
+The summary is [c, s], the network's coefficients and those of `projections`. Events that the
 network has seen would count its fit to their noise: where that shows, the c of an event is that
 of the member of the ensemble which has not seen it. Its s is that of the other fold's projection.
 """
@@ -37,7 +37,7 @@ class Summaries:
     ----------
     network, features : Network, Features
         What an event is looked at with.
-    projection : array (folds, features, nuisances)
+    projection : array (folds, features, nuisances and parameters)
         Of each fold, what its own events gave: an event takes that of the other fold.
     member : array (events,) of int, optional
         The member that has not seen the nominal event of each key. Without it, and for events of no
