@@ -18,7 +18,7 @@ from gridless.errors import InputError
 from gridless.examples import OneObservable
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.sources import Replicas
+from gridless.likelihood.sources import ReplicaNoise
 from gridless.templates.grid import Grid
 
 
@@ -40,7 +40,7 @@ def simulated(best, error, shifts, model):
     """A likelihood of theta whose minimum the replicas of a model move by `shifts`."""
     slopes = -np.asarray(shifts) / error**2
     changes = np.stack([0.0 * slopes, 0.5 * slopes], axis=1)
-    sources = {"simulation": Replicas(changes)}
+    sources = {"simulation": ReplicaNoise(changes)}
     return normal(["theta"], [best], [[error**-2]], sources=sources, model=model)
 
 

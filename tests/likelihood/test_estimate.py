@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.sources import Replicas
+from gridless.likelihood.sources import ReplicaNoise
 
 
 def test_prints_value_with_both_errors():
@@ -39,7 +39,7 @@ def test_both_uncertainties_are_shown():
     # Two replicas that pull the minimum to either side by 0.1.
     slope = 0.1 * (15 / 0.3) ** 2 / 15 / 2
     replicas = np.array([[0.0, slope], [0.0, -slope]]) / np.sqrt(2)
-    channel = replace(likelihood.channels[0], sources={"simulation": Replicas(replicas)})
+    channel = replace(likelihood.channels[0], sources={"simulation": ReplicaNoise(replicas)})
     estimate = Likelihood([channel]).maximum()
     assert estimate.simulation == pytest.approx(0.1)
     assert "172.43 +- 0.32 (0.30 stat, 0.10 simulation)" in str(estimate)
@@ -53,7 +53,7 @@ def test_notebook_table():
 def test_an_estimate_at_a_bound_says_so_and_has_no_error_from_simulation():
     likelihood = parabola(1.2, 0.1)
     changes = np.array([[0.0, 3.0], [0.0, -3.0]])
-    channel = replace(likelihood.channels[0], sources={"simulation": Replicas(changes)})
+    channel = replace(likelihood.channels[0], sources={"simulation": ReplicaNoise(changes)})
     estimate = Likelihood([channel]).maximum()
     assert estimate.simulation is None
     assert "nan" not in str(estimate)
@@ -95,7 +95,7 @@ def test_the_budget_sums_to_the_error_and_a_constraint_is_a_source(best, width, 
     likelihood = parabola(best, width)
     slope = 0.5 * shift / width**2
     changes = np.array([[0.0, slope], [0.0, -slope]])
-    channel = replace(likelihood.channels[0], sources={"simulation": Replicas(changes)})
+    channel = replace(likelihood.channels[0], sources={"simulation": ReplicaNoise(changes)})
     estimate = Likelihood([channel]).constrain("theta", 0.5, error).maximum()
     budget = estimate.budget["theta"]
     assert list(budget) == ["stat", "theta (constraint)", "simulation"]
@@ -113,7 +113,7 @@ def test_an_interval_has_every_uncertainty_unless_asked():
     likelihood = parabola(0.5, 0.03)
     slope = 0.5 * 0.04 / 0.03**2 / np.sqrt(2)
     changes = np.array([[0.0, slope], [0.0, -slope]])
-    channel = replace(likelihood.channels[0], sources={"simulation": Replicas(changes)})
+    channel = replace(likelihood.channels[0], sources={"simulation": ReplicaNoise(changes)})
     both = Likelihood([channel])
     assert both.maximum().interval == pytest.approx((0.45, 0.55))
     assert both.interval() == pytest.approx((0.45, 0.55))

@@ -13,7 +13,7 @@ import gridless as gl
 from gridless.examples import OneObservable, TwoParameters
 from gridless.likelihood.export import curve, hepdata, scan_csv
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.sources import Replicas
+from gridless.likelihood.sources import ReplicaNoise
 
 
 def test_curve_of_two_parameters():
@@ -47,7 +47,7 @@ def test_a_sum_over_models_with_other_parameters_is_a_list_of_terms():
 def test_hepdata_has_round_values_units_and_the_error_from_simulation():
     likelihood = parabola(80.4, 0.02, bounds=(79.9, 80.9))
     changes = np.array([[0.0, 10.0], [0.0, -10.0]])
-    channel = replace(likelihood.channels[0], sources={"simulation": Replicas(changes)})
+    channel = replace(likelihood.channels[0], sources={"simulation": ReplicaNoise(changes)})
     text = hepdata(Likelihood([channel]), {"theta": "GeV"})
     found, table = yaml.safe_load_all(text)
     (row,) = found["dependent_variables"][0]["values"]

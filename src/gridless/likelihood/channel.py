@@ -157,17 +157,13 @@ class Channel:
             sources={
                 n: s + other.sources[n] for n, s in self.sources.items() if n in other.sources
             },
-            agreement=self.agreement + other.agreement
-            if self.agreement and other.agreement
-            else None,
+            agreement=_both(self.agreement, other.agreement),
             undivided=_add(self.undivided, other.undivided),
-            mean_score=self.mean_score + other.mean_score
-            if self.mean_score and other.mean_score
-            else None,
-            toys=self.toys + other.toys if self.toys and other.toys else None,
-            observed=self.observed + other.observed if self.observed and other.observed else None,
+            mean_score=_both(self.mean_score, other.mean_score),
+            toys=_both(self.toys, other.toys),
+            observed=_both(self.observed, other.observed),
             offered=add_offered(self, other),
-            distance=self.distance + other.distance if self.distance and other.distance else None,
+            distance=_both(self.distance, other.distance),
         )
 
     def fix(self, parameter: str, theta: float) -> "Channel":
@@ -329,3 +325,8 @@ def distances(channels: Sequence[Channel], grid: Grid, t: Array) -> Array:
 def _add(a: Array | None, b: Array | None) -> Array | None:
     """The sum of two stacks of polynomials of equal number; None where either is."""
     return None if a is None or b is None else chebyshev.add(a, b)
+
+
+def _both(a: Any, b: Any) -> Any:
+    """The sum of what two channels have; None where either has none."""
+    return None if a is None or b is None else a + b

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -373,10 +374,9 @@ class Estimate(ByName[ParameterEstimate]):
         if self.p_value is not None:
             parts.append(f"p-value {printing.probability(self.p_value).removeprefix('= ')}")
         matrix = self.correlation
-        for i, first in enumerate(self.parameters):
-            for j, second in enumerate(self.parameters):
-                if i < j and np.isfinite(matrix[i, j]):
-                    parts.append(f"correlation ({first}, {second}) {matrix[i, j]:.2f}")
+        for (i, first), (j, second) in combinations(enumerate(self.parameters), 2):
+            if np.isfinite(matrix[i, j]):
+                parts.append(f"correlation ({first}, {second}) {matrix[i, j]:.2f}")
         return ", ".join(parts)
 
 

@@ -35,7 +35,7 @@ class Source(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Replicas(Source):
+class ReplicaNoise(Source):
     """Bootstrap replicas of the simulation: `changes` (replicas, ...) are Chebyshev coefficients of
     what each would change in the likelihood. The covariance is that of the minima among them."""
 
@@ -48,11 +48,11 @@ class Replicas(Source):
     def covariance(self, shifts: Array) -> Array:
         return np.asarray(np.cov(shifts.T, ddof=1).reshape(shifts.shape[1], shifts.shape[1]))
 
-    def __add__(self, other: Source) -> "Replicas":
-        if not isinstance(other, Replicas) or len(other.changes) != len(self.changes):
+    def __add__(self, other: Source) -> "ReplicaNoise":
+        if not isinstance(other, ReplicaNoise) or len(other.changes) != len(self.changes):
             # Parts of one model have the same replicas: no user can get here.
             raise ValueError("replicas of different models do not add one by one")
-        return Replicas(chebyshev.add(self.changes, other.changes))
+        return ReplicaNoise(chebyshev.add(self.changes, other.changes))
 
-    def restrict(self, axis: int, t: float) -> "Replicas":
-        return Replicas(chebyshev.restrict(self.changes, axis + 1, t))
+    def restrict(self, axis: int, t: float) -> "ReplicaNoise":
+        return ReplicaNoise(chebyshev.restrict(self.changes, axis + 1, t))

@@ -22,7 +22,7 @@ from gridless.errors import InputError
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.estimate import MODEL, SIMULATION
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.sources import Replicas as ReplicaSource
+from gridless.likelihood.sources import ReplicaNoise
 from gridless.measurement.measurement import Measurement
 from gridless.measurement.term import Sums, sums_of
 from gridless.model.evaluation import (
@@ -115,7 +115,7 @@ def learnt_channel(
     c = chebyshev.add(c, w.sum() * log_q)
     sources = {}
     if replicas is not None:
-        sources[SIMULATION] = ReplicaSource(replicas.changes(network, table, w))
+        sources[SIMULATION] = ReplicaNoise(replicas.changes(network, table, w))
     scores = None if weights is None else _scores(network, log_q, table, w, c.shape)
     return Channel(c, grid, len(table), scores=scores, sources=sources)
 

@@ -200,7 +200,7 @@ class Closure(ByName[ParameterClosure]):
 
     @property
     def pull(self) -> Array:
-        """(value - true) / error of the only parameter; NaN for samples that do not count."""
+        """(value - true) / scatter of the only parameter; NaN for samples that do not count."""
         return self.only("pull").pull
 
     @property

@@ -102,31 +102,29 @@ def _content(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
         labels=dict(grid.labels),
         measurement=None if model.measurement is None else header_of(model.measurement),
     )
-    arrays = {f"network.{name}": value for name, value in network.state_dict().items()}
-    arrays |= {
-        "grid.values": torch.tensor(grid.values),
-        "grid.bounds": torch.tensor(grid.bounds),
-        "prior.log_q": torch.as_tensor(model.implied_prior.log_q),
+    parts: dict[str, dict[str, Any]] = {
+        "network": network.state_dict(),
+        "grid": {"values": grid.values, "bounds": grid.bounds},
+        "prior": {"log_q": model.implied_prior.log_q},
     }
     if model.replicas is not None:
-        state = model.replicas.network.state_dict()
-        arrays |= {f"replicas.network.{name}": value for name, value in state.items()}
-        arrays["replicas.log_q"] = torch.as_tensor(model.replicas.log_q)
+        parts["replicas.network"] = model.replicas.network.state_dict()
+        parts["replicas"] = {"log_q": model.replicas.log_q}
     if model.known is not None:
-        made = model.known.arrays()
-        arrays |= {f"calibration.{k}": torch.tensor(v) for k, v in made.items()}
+        parts["calibration"] = model.known.arrays()
     if model.simulated is not None:
-        kept = vars(model.simulated)
-        arrays |= {f"simulated.{k}": torch.tensor(v) for k, v in kept.items()}
+        parts["simulated"] = vars(model.simulated)
     if model.measurement is not None:
-        whole = arrays_of(model.measurement)
-        arrays |= {f"measurement.{k}": torch.tensor(v) for k, v in whole.items()}
+        parts["measurement"] = arrays_of(model.measurement)
     for number, process in enumerate(model.binned):
-        made = process.arrays()
-        arrays |= {f"bins.{number}.{k}": torch.tensor(v) for k, v in made.items()}
+        parts[f"bins.{number}"] = process.arrays()
     if model.cells is not None:
-        cells = {k: v for k, v in asdict(model.cells).items() if v is not None}
-        arrays |= {f"cells.{k}": torch.tensor(v) for k, v in cells.items()}
+        parts["cells"] = {k: v for k, v in asdict(model.cells).items() if v is not None}
+    arrays = {
+        f"{part}.{name}": value if isinstance(value, Tensor) else torch.tensor(value)
+        for part, content in parts.items()
+        for name, value in content.items()
+    }
     return header.model_dump(), arrays
 
 
@@ -205,7 +203,7 @@ def _model(
         return _build(header, arrays, network or header.network)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
-    except (KeyError, RuntimeError, TypeError, ValueError, OverflowError) as error:
+    except (LookupError, RuntimeError, TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"{name}: damaged, its arrays do not fit its header ({error}); {_CURE}"
         ) from error
@@ -274,13 +272,10 @@ def _build_bins(header: Header, arrays: dict[str, Tensor], grid: Grid) -> tuple[
     bins = sum(len(edges) - 1 for edges in header.summary.edges.values())
     processes = []
     for number, _ in enumerate(header.measurement.systematics):
-        own = {n: np.asarray(a.numpy()) for n, a in _under(f"{number}.", arrays).items()}
+        own = _as_numpy(_under(f"{number}.", arrays))
         width = len(grid.parameters) if number == 0 else 0
         count = len(header.measurement.nuisances)
-        try:
-            processes.append(process_of(own, bins, count, width))
-        except ValueError as error:
-            raise InputError(f"damaged, {error}; {_CURE}") from error
+        processes.append(process_of(own, bins, count, width))
     return tuple(processes)
 
 
@@ -296,32 +291,22 @@ def _build_simulated(
         np.asarray(template.numpy()),
         take(arrays, "weights", len(template)),
     )
-    try:
-        kept.check(len(grid), observables)
-    except ValueError as error:
-        raise InputError(f"damaged, {error}; {_CURE}") from error
+    kept.check(len(grid), observables)
     return kept
 
 
 def _build_measurement(header: Header, arrays: dict[str, Tensor], grid: Grid) -> Measurement | None:
     if header.measurement is None:
         return None
-    found = {name: np.asarray(array.numpy()) for name, array in arrays.items()}
-    try:
-        return measurement_of(header.measurement, found, grid, len(header.query.observables))
-    except (ValueError, IndexError) as error:
-        raise InputError(f"damaged, {error}; {_CURE}") from error
+    found = _as_numpy(arrays)
+    return measurement_of(header.measurement, found, grid, len(header.query.observables))
 
 
 def _build_calibration(arrays: dict[str, Tensor], grid: Grid) -> Calibration | None:
     if not arrays:
         return None
-    found = {name: np.asarray(array.numpy()) for name, array in arrays.items()}
-    calibration = from_arrays(found)
-    try:
-        calibration.check(len(grid), len(grid.parameters))
-    except ValueError as error:
-        raise InputError(f"damaged, {error}; {_CURE}") from error
+    calibration = from_arrays(_as_numpy(arrays))
+    calibration.check(len(grid), len(grid.parameters))
     return calibration
 
 
@@ -381,6 +366,10 @@ def _default_inputs(inputs: int) -> dict[str, Tensor]:
         "low": torch.full((inputs,), -UNLIMITED),
         "high": torch.full((inputs,), UNLIMITED),
     }
+
+
+def _as_numpy(arrays: dict[str, Tensor]) -> dict[str, Any]:
+    return {name: np.asarray(array.numpy()) for name, array in arrays.items()}
 
 
 def _under(prefix: str, arrays: dict[str, Tensor]) -> dict[str, Tensor]:
