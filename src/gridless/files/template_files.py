@@ -148,7 +148,7 @@ def _files(sources: Any, labels: Sequence[str] | None) -> tuple[Files, Sequence[
 
 def _read_all(files: Files, query: Query) -> list[Sample]:
     """The events of every file; mistakes in any of them show before the first is read."""
-    check_distinct(source for _, source in files)
+    check_distinct([source for _, source in files])
     for _, source in files:
         check_columns(source, query)
     return [read_query(source, query) for _, source in files]

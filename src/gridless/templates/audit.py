@@ -315,8 +315,5 @@ def _histograms(templates: "Templates", column: Array) -> Array:
     sample = column[:: max(1, len(column) // MAX_SAMPLE)]
     edges = np.unique(of_first(np.quantile(sample, np.linspace(0, 1, BINS + 1)[1:-1])))
     bins = np.searchsorted(edges, column, side="right")
-    count = len(templates.grid)
-    cell = templates.template * BINS + bins
-    sums = total(np.bincount(cell, templates.event_weights, minlength=count * BINS))
-    shares = sums.reshape(count, BINS)
-    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+    contents = templates.contents(bins, BINS)
+    return np.asarray(contents / contents.sum(axis=1, keepdims=True))

@@ -135,8 +135,6 @@ def _distribution(templates: Templates, name: str, column: Array) -> Distributio
     # 0 below the first edge; the last bin has its upper edge, and BINS + 1 is above it.
     bins = np.searchsorted(edges, column, side="right")
     bins[column == edges[-1]] = BINS
-    count, cell = len(templates.grid), templates.template * (BINS + 2) + bins
-    contents = np.bincount(cell, templates.event_weights, minlength=count * (BINS + 2))
-    inside = total(contents).reshape(count, BINS + 2)[:, 1:-1]
+    inside = templates.contents(bins, BINS + 2)[:, 1:-1]
     shares = inside / total(templates.totals())[:, None]
     return Distribution(name, edges.tolist(), shares.tolist())

@@ -220,6 +220,13 @@ class Templates:
         counts = np.bincount(self.template, self.event_weights, minlength=len(self.grid))
         return np.asarray(counts, np.float64)
 
+    def contents(self, bins: NDArray[np.int64], count: int) -> Array:
+        """The weight of each template in each of `count` bins (templates, count), over all ranks;
+        `bins` (events,) is the bin of every event."""
+        cells = self.template * count + bins
+        sums = np.bincount(cells, self.event_weights, minlength=len(self.grid) * count)
+        return np.asarray(total(sums).reshape(len(self.grid), count))
+
     def effective_sizes(self) -> Array:
         """(sum w)^2 / sum w^2 of each template (templates,), over all ranks."""
         squares = np.bincount(self.template, self.event_weights**2, minlength=len(self.grid))
