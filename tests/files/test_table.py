@@ -17,7 +17,7 @@ from files.samples import (
 
 from gridless.errors import InputError
 from gridless.files.read import read
-from gridless.files.table import check_distinct, split_source
+from gridless.files.sources import check_distinct, split_source
 
 
 def test_a_file_may_have_a_colon_in_its_name_and_a_folder_any(tmp_path):

@@ -146,7 +146,7 @@ def check_model_first(
         raise InputError(f"{model}: a file of events where the model belongs; {cure}")
     if swapped:
         raise InputError(f"{swapped[0]}: a model where data belong; give one model, then the data")
-    from gridless.files.table import check_readable
+    from gridless.files.sources import check_readable
     from gridless.model.storage.header import split_channel
 
     check_readable(split_channel(model)[0], "give a model written by `gridless fit`")

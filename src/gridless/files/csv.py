@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.files.columns import Block
-from gridless.files.table import ALL, Rows, Table, refuse_name
+from gridless.files.table import ALL, Block, Rows, Table, refuse_name
 
 # What a cell may hold besides a number.
 _WORDS = {"": np.nan, "true": 1.0, "false": 0.0}

@@ -14,7 +14,7 @@ import numpy as np
 from simpleeval import InvalidExpression, SimpleEval
 
 from gridless.errors import InputError
-from gridless.files.columns import Column
+from gridless.files.table import Column
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sqrt": np.sqrt,

@@ -5,8 +5,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gridless.files.columns import Block, dtype_fault, one_length
-from gridless.files.table import ALL, Rows, Table, choose_name, equal_pieces, library
+from gridless.files.table import (
+    ALL,
+    Block,
+    Rows,
+    Table,
+    choose_name,
+    dtype_fault,
+    equal_pieces,
+    library,
+    one_length,
+)
 
 
 @contextmanager

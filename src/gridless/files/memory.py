@@ -6,8 +6,18 @@ from typing import Any
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.files.columns import Block, Column, awkward_fault, dtype_fault, one_length, unmask
-from gridless.files.table import ALL, Rows, Table, label
+from gridless.files.sources import label
+from gridless.files.table import (
+    ALL,
+    Block,
+    Column,
+    Rows,
+    Table,
+    awkward_fault,
+    dtype_fault,
+    one_length,
+    unmask,
+)
 
 
 class MemoryTable(Table):

@@ -8,8 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from gridless.files.columns import Block, Column, dtype_fault, one_length
-from gridless.files.table import ALL, Rows, Table, refuse_name
+from gridless.files.table import (
+    ALL,
+    Block,
+    Column,
+    Rows,
+    Table,
+    dtype_fault,
+    one_length,
+    refuse_name,
+)
 
 
 @contextmanager

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gridless.files.columns import Block, Column
-from gridless.files.table import ALL, Rows, Table, library, refuse_name
+from gridless.files.table import ALL, Block, Column, Rows, Table, library, refuse_name
 
 
 @contextmanager

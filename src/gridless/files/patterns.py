@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.files.table import check_readable, reason, split_source
+from gridless.files.sources import check_readable, reason, split_source
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 

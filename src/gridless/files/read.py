@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.files.columns import Block, Column
 from gridless.files.expressions import evaluate, names
 from gridless.files.memory import MemoryTable
 from gridless.files.patterns import listed
-from gridless.files.table import ALL, Rows, Table, label, open_file, split_source
+from gridless.files.sources import label, split_source
+from gridless.files.table import ALL, Block, Column, Rows, Table, open_file
 from gridless.templates.arrays import Array
 from gridless.templates.query import Columns, FileRecord, Query, used_of
 

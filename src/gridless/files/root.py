@@ -7,8 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from gridless.files.columns import Block, awkward_fault, unmask
-from gridless.files.table import ALL, Rows, Table, choose_name, equal_pieces, library
+from gridless.files.table import (
+    ALL,
+    Block,
+    Rows,
+    Table,
+    awkward_fault,
+    choose_name,
+    equal_pieces,
+    library,
+    unmask,
+)
 
 _TREES = ("ROOT::RNTuple", "TNtuple", "TNtupleD", "TTree")
 

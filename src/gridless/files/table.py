@@ -1,18 +1,22 @@
 """Tables of events: named columns that are read block by block, whatever the format of the file."""
 
 import importlib
-import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gridless.errors import InputError
-from gridless.files.columns import Block
+from gridless.files.sources import check_readable, split_source
 from gridless.registry import FORMATS
 
+Column = NDArray[Any]
+Block = dict[str, Column]
 Rows = tuple[int, int | None]
 """Rows from the first to before the last; None stands for the end."""
 
@@ -127,22 +131,6 @@ def register_format(suffix: str, opener: Opener) -> Opener:
     return opener
 
 
-def split_source(source: str | Path) -> tuple[Path, str | None]:
-    """`top.root:events` as the file and the name inside it, None where there is none."""
-    text = str(source)
-    if "://" in text:
-        raise InputError(f"{text}: an address, not a file; copy the file here and give its path")
-    known = "|".join(re.escape(suffix) for suffix in FORMATS.names)
-    match = re.fullmatch(rf"(.*?(?:{known}))(?::(.*))?", text, re.IGNORECASE | re.DOTALL)
-    if match is None:
-        raise InputError(
-            f"{text}: the kind of file is not known; give one that ends in "
-            f"{', '.join(FORMATS.names)}, with :name of the tree or group where it holds several "
-            "(top.root:events)"
-        )
-    return Path(match[1]).expanduser(), match[2] or None
-
-
 @contextmanager
 def open_file(source: str | Path) -> Iterator[Table]:
     """The table in a file, open for as long as the context lasts."""
@@ -157,32 +145,6 @@ def open_file(source: str | Path) -> Iterator[Table]:
             opened = opener(path, name)
             table = opened if isinstance(opened, Table) else stack.enter_context(opened)
         yield _Guarded(table, source)
-
-
-def source_key(source: Any) -> tuple[Hashable, str | None]:
-    """What identifies a source: the file, whatever the path to it, and the tree or group in it
-    (None for the only one); or the table in memory."""
-    if not isinstance(source, str | Path):
-        return id(source), None
-    path, name = split_source(source)
-    return identity(path), None if name is None else name.partition(";")[0].strip("/")
-
-
-def check_distinct(sources: Iterable[Any]) -> None:
-    """Refuse a source that is given twice, whose events would count twice: a table, or a file by
-    any path to it. Different trees or groups of one file are different sources."""
-    seen: dict[Any, list[tuple[str | None, Any]]] = {}
-    for source in sources:
-        key, inside = source_key(source)
-        for other, first in seen.setdefault(key, []):
-            # Without a name it is the only table of the file.
-            if other is None or inside is None or other == inside:
-                same = "" if str(first) == str(source) else f" (also as {label(first)})"
-                raise InputError(
-                    f"{label(source)}: given twice{same}; its events would count twice: give it "
-                    "once"
-                )
-        seen[key].append((inside, source))
 
 
 class _Guarded(Table):
@@ -273,58 +235,41 @@ def equal_pieces(total: int, size: int) -> list[Rows]:
     return [(first, min(first + size, total)) for first in range(0, total, size)] or [ALL]
 
 
-def label(source: Any) -> str:
-    """How messages name a source."""
-    return str(source) if isinstance(source, str | Path) else f"{type(source).__name__} in memory"
+def dtype_fault(kind: np.dtype[Any] | None, shape: tuple[int, ...]) -> str:
+    """What keeps an array of that kind and shape from being one number per event; empty if
+    nothing does."""
+    if kind is None or kind.names:
+        return "records"
+    if kind.kind in "OSUT":
+        return f"text or objects ({kind})"
+    if len(shape) != 1:
+        return f"an array of shape {shape}"
+    return "" if kind.kind in "fiub" else f"{kind}"
 
 
-def identity(path: Path) -> Hashable:
-    """What two paths to one file have in common, be they links, hard links or spelt differently.
-
-    A file that does not exist is known by its path without links.
-
-    Examples
-    --------
-    >>> identity(Path("a.npz")) == identity(Path("folder/../a.npz"))
-    True
-    """
-    try:
-        found = path.stat()
-        return found.st_dev, found.st_ino
-    except (OSError, ValueError):
-        return os.path.realpath(path)
+def awkward_fault(array: Any) -> str:
+    """What keeps an awkward array from being one number per event; empty if nothing does."""
+    kind = str(array.type.content)
+    if re.fullmatch(r"\??(u?int\d+|float\d+|bool)", kind):
+        return ""
+    if kind.lstrip("?").startswith(("string", "bytes")):
+        return f"text ({kind})"
+    return f"several values per event ({kind})" if " * " in kind else f"objects ({kind})"
 
 
-def as_path(path: Any) -> Path:
-    """A path, or an error where something else was given."""
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"path: {path!r:.80}; give the name of a file")
-    return Path(path)
+def unmask(values: Column) -> Column:
+    """Missing numbers become nan, so that they are named unless the selection removes them."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if not np.ma.is_masked(values):
+        return np.asarray(values.data)
+    return np.asarray(np.ma.filled(values.astype(np.float64), np.nan))
 
 
-def check_readable(path: Path, what: str = "check the path") -> None:
-    """Refuse what is not a file that can be opened; `what` is the cure if there is none."""
-    try:
-        if path.is_dir():
-            raise InputError(f"{path}: a folder; give a file in it")
-        if path.is_file():
-            return
-        if path.is_symlink():
-            raise InputError(
-                f"{path}: a link to {os.readlink(path)}, which is not there or not a file; mount "
-                "or restore it, or remove the link"
-            )
-        if path.exists():
-            raise InputError(f"{path}: neither a file nor a folder; give a file")
-    except PermissionError as error:
-        raise InputError(
-            f"{path}: its folder may not be read; ask its owner, or chmod u+x it"
-        ) from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path!s:.100}: no such file ({reason(error)}); {what}") from error
-    raise InputError(f"{path}: no such file; {what}, the working folder is {Path.cwd()}")
-
-
-def reason(error: Exception) -> str:
-    """Why the system refused, in its words without the path."""
-    return getattr(error, "strerror", None) or str(error)
+def one_length(shapes: Mapping[str, tuple[int, ...]], where: Any) -> int:
+    """The number of rows that all columns have."""
+    lengths = {name: shape[0] for name, shape in shapes.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise InputError(f"{where}: columns of unequal length ({listed}); give one row per event")
+    return next(iter(lengths.values()))

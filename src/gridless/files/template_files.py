@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from gridless.errors import InputError
 from gridless.files.patterns import find
 from gridless.files.read import Sample, check_columns, joined, read_query
-from gridless.files.table import check_distinct, label, split_source
+from gridless.files.sources import check_distinct, label, split_source
 from gridless.templates.arrays import Array
 from gridless.templates.grid import make_grid
 from gridless.templates.query import Columns, FileRecord, Query

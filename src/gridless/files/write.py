@@ -10,7 +10,7 @@ from glob import escape
 from pathlib import Path
 
 from gridless.errors import InputError
-from gridless.files.table import identity, reason
+from gridless.files.sources import identity, reason
 
 # A new file only, never one that somebody put there, be it as a link (not on every system).
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL

@@ -20,7 +20,7 @@ from gridless.curves import minimum
 from gridless.curves.intervals import check_level
 from gridless.curves.lattice import Lattice
 from gridless.errors import InputError
-from gridless.files.table import as_path
+from gridless.files.sources import as_path
 from gridless.files.write import write_whole
 from gridless.likelihood.channel import Place, generator
 from gridless.parallel import run

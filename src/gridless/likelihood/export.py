@@ -13,7 +13,7 @@ import yaml
 from gridless import strict_json
 from gridless.curves.intervals import LEVEL
 from gridless.errors import InputError, check_kind
-from gridless.files.table import as_path
+from gridless.files.sources import as_path
 from gridless.files.write import write_whole
 from gridless.likelihood.estimate import ParameterEstimate
 from gridless.likelihood.likelihood import Likelihood

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.files.table import as_path
+from gridless.files.sources import as_path
 from gridless.likelihood.channel import Channel, common_grid
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.warnings import EstimateWarning

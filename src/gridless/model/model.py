@@ -19,7 +19,7 @@ from gridless.distributed import own_threads
 from gridless.errors import GridlessWarning, InputError
 from gridless.files.expressions import names as names_in
 from gridless.files.read import ENTRY, Sample, read
-from gridless.files.table import as_path
+from gridless.files.sources import as_path
 from gridless.likelihood.agreement import Agreement, Cells
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood

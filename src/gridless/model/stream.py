@@ -17,7 +17,8 @@ from gridless.files.read import (
     read_query,
     stream,
 )
-from gridless.files.table import Rows, check_distinct, label, source_key
+from gridless.files.sources import check_distinct, label, source_key
+from gridless.files.table import Rows
 from gridless.files.template_files import read_known, read_templates
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.combined import Channels, models_of

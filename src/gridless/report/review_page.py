@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from gridless import strict_json
-from gridless.files.table import as_path
+from gridless.files.sources import as_path
 from gridless.files.write import write_whole
 from gridless.report.card import BAD, CAREFUL, GOOD, Card, Check
 from gridless.report.data_figures import draw_budget, draw_data

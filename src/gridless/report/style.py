@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridless.errors import InputError
-from gridless.files.table import as_path
+from gridless.files.sources import as_path
 from gridless.files.write import write_whole
 
 if TYPE_CHECKING:

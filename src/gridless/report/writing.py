@@ -7,7 +7,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from gridless.files.table import as_path
+from gridless.files.sources import as_path
 from gridless.files.write import write_whole
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.combined import Channels, models_of

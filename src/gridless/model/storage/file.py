@@ -23,7 +23,7 @@ from gridless.density.network import (
     outputs_needed,
 )
 from gridless.errors import InputError
-from gridless.files.table import check_readable
+from gridless.files.sources import check_readable
 from gridless.files.write import write_whole
 from gridless.likelihood.agreement import Cells
 from gridless.measurement.archive import arrays_of, header_of, measurement_of

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from gridless.errors import InputError
-from gridless.files.table import as_path
+from gridless.files.sources import as_path
 from gridless.measurement.archive import MeasurementHeader
 from gridless.model.record import TrainingRecord, nan_for_null
 from gridless.templates.query import FileRecord, Query

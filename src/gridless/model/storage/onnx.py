@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from gridless.density.conditioner import ModuleEnsemble, Perceptron
 from gridless.density.network import MIN_BEND, Network
 from gridless.errors import InputError
-from gridless.files.table import as_path
+from gridless.files.sources import as_path
 from gridless.files.write import write_whole
 from gridless.model.model import Model
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gridless import strict_json
 from gridless.errors import InputError, check_kind
-from gridless.files.table import as_path
+from gridless.files.sources import as_path
 from gridless.files.write import write_whole
 from gridless.model.combined import Channels
 from gridless.model.model import Model

@@ -1,0 +1,109 @@
+"""Sources of events: a file, with the name of a table inside it, or a table in memory."""
+
+import os
+import re
+from collections.abc import Hashable, Iterable
+from pathlib import Path
+from typing import Any
+
+from gridless.errors import InputError
+from gridless.registry import FORMATS
+
+
+def split_source(source: str | Path) -> tuple[Path, str | None]:
+    """`top.root:events` as the file and the name inside it, None where there is none."""
+    text = str(source)
+    if "://" in text:
+        raise InputError(f"{text}: an address, not a file; copy the file here and give its path")
+    known = "|".join(re.escape(suffix) for suffix in FORMATS.names)
+    match = re.fullmatch(rf"(.*?(?:{known}))(?::(.*))?", text, re.IGNORECASE | re.DOTALL)
+    if match is None:
+        raise InputError(
+            f"{text}: the kind of file is not known; give one that ends in "
+            f"{', '.join(FORMATS.names)}, with :name of the tree or group where it holds several "
+            "(top.root:events)"
+        )
+    return Path(match[1]).expanduser(), match[2] or None
+
+
+def label(source: Any) -> str:
+    """How messages name a source."""
+    return str(source) if isinstance(source, str | Path) else f"{type(source).__name__} in memory"
+
+
+def source_key(source: Any) -> tuple[Hashable, str | None]:
+    """What identifies a source: the file, whatever the path to it, and the tree or group in it
+    (None for the only one); or the table in memory."""
+    if not isinstance(source, str | Path):
+        return id(source), None
+    path, name = split_source(source)
+    return identity(path), None if name is None else name.partition(";")[0].strip("/")
+
+
+def check_distinct(sources: Iterable[Any]) -> None:
+    """Refuse a source that is given twice, whose events would count twice: a table, or a file by
+    any path to it. Different trees or groups of one file are different sources."""
+    seen: dict[Any, list[tuple[str | None, Any]]] = {}
+    for source in sources:
+        key, inside = source_key(source)
+        for other, first in seen.setdefault(key, []):
+            # Without a name it is the only table of the file.
+            if other is None or inside is None or other == inside:
+                same = "" if str(first) == str(source) else f" (also as {label(first)})"
+                raise InputError(
+                    f"{label(source)}: given twice{same}; its events would count twice: give it "
+                    "once"
+                )
+        seen[key].append((inside, source))
+
+
+def identity(path: Path) -> Hashable:
+    """What two paths to one file have in common, be they links, hard links or spelt differently.
+
+    A file that does not exist is known by its path without links.
+
+    Examples
+    --------
+    >>> identity(Path("a.npz")) == identity(Path("folder/../a.npz"))
+    True
+    """
+    try:
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    except (OSError, ValueError):
+        return os.path.realpath(path)
+
+
+def as_path(path: Any) -> Path:
+    """A path, or an error where something else was given."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path: {path!r:.80}; give the name of a file")
+    return Path(path)
+
+
+def check_readable(path: Path, what: str = "check the path") -> None:
+    """Refuse what is not a file that can be opened; `what` is the cure if there is none."""
+    try:
+        if path.is_dir():
+            raise InputError(f"{path}: a folder; give a file in it")
+        if path.is_file():
+            return
+        if path.is_symlink():
+            raise InputError(
+                f"{path}: a link to {os.readlink(path)}, which is not there or not a file; mount "
+                "or restore it, or remove the link"
+            )
+        if path.exists():
+            raise InputError(f"{path}: neither a file nor a folder; give a file")
+    except PermissionError as error:
+        raise InputError(
+            f"{path}: its folder may not be read; ask its owner, or chmod u+x it"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path!s:.100}: no such file ({reason(error)}); {what}") from error
+    raise InputError(f"{path}: no such file; {what}, the working folder is {Path.cwd()}")
+
+
+def reason(error: Exception) -> str:
+    """Why the system refused, in its words without the path."""
+    return getattr(error, "strerror", None) or str(error)
