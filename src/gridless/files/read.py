@@ -16,8 +16,8 @@ from gridless.errors import InputError
 from gridless.files.expressions import evaluate, names
 from gridless.files.memory import MemoryTable
 from gridless.files.patterns import listed
-from gridless.files.sources import label, split_source
-from gridless.files.table import ALL, Block, Column, Rows, Table, open_file
+from gridless.files.sources import label, open_file, split_source
+from gridless.files.table import ALL, Block, Column, Rows, Table
 from gridless.templates.arrays import Array
 from gridless.templates.query import Columns, FileRecord, Query, used_of
 

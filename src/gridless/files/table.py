@@ -4,7 +4,7 @@ import importlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridless.errors import InputError
-from gridless.files.sources import check_readable, split_source
 from gridless.registry import FORMATS
 
 Column = NDArray[Any]
@@ -129,73 +128,6 @@ def register_format(suffix: str, opener: Opener) -> Opener:
         raise InputError(f"suffix: {suffix!r}; give how names of such files end, as in '.feather'")
     FORMATS.register(suffix.lower(), opener)
     return opener
-
-
-@contextmanager
-def open_file(source: str | Path) -> Iterator[Table]:
-    """The table in a file, open for as long as the context lasts."""
-    path, name = split_source(source)
-    check_readable(path)
-    if path.stat().st_size == 0:
-        raise InputError(f"{path}: the file is empty; write it again")
-    suffixes = [suffix for suffix in FORMATS.names if path.name.lower().endswith(suffix)]
-    opener: Opener = FORMATS.find(max(suffixes, key=len))
-    with ExitStack() as stack:
-        with _damage(source):
-            opened = opener(path, name)
-            table = opened if isinstance(opened, Table) else stack.enter_context(opened)
-        yield _Guarded(table, source)
-
-
-class _Guarded(Table):
-    """A table whose errors on reading name the file."""
-
-    def __init__(self, table: Table, source: str | Path) -> None:
-        self.columns = table.columns
-        self._table = table
-        self._source = source
-
-    def fault(self, column: str) -> str:
-        if self.columns.count(column) > 1:
-            return "several columns of that name"
-        with _damage(self._source):
-            return self._table.fault(column)
-
-    def blocks(self, names: Sequence[str], size: int, rows: Rows = ALL) -> Iterator[Block]:
-        rest = iter(self._table.blocks(names, size, rows))
-        while True:
-            with _damage(self._source):
-                block = next(rest, None)
-            if block is None:
-                return
-            yield block
-
-    def pieces(self, size: int) -> list[Rows]:
-        with _damage(self._source):
-            return self._table.pieces(size)
-
-
-@contextmanager
-def _damage(source: str | Path) -> Iterator[None]:
-    """Whatever a library raises on reading, as an error that names the file."""
-    try:
-        yield
-    except InputError:
-        raise
-    except MemoryError as error:
-        raise InputError(
-            f"{source}: asks for more memory than there is; it may be damaged: copy or write it "
-            "again"
-        ) from error
-    except PermissionError as error:
-        raise InputError(f"{source}: may not be read; ask its owner, or chmod u+r it") from error
-    # Libraries raise anything on damaged files: struct.error, KeyError, zlib.error, ArrowInvalid.
-    except Exception as error:
-        reason = (str(error).strip().splitlines() or [""])[0]
-        raise InputError(
-            f"{source}: damaged, truncated, or not of the kind its name says "
-            f"({type(error).__name__}: {reason}); copy or write it again"
-        ) from error
 
 
 def library(path: Path, name: str, extra: str) -> Any:
