@@ -187,11 +187,14 @@ def _bias(numbers: dict[str, Any], subject: Subject) -> Figure | None:
     figure = new_figure(SIZE)
     axes = figure.subplots()
     axes.axhspan(-1, 1, color=SKY, alpha=0.4, lw=0)
-    true = np.array(numbers["true"])
+    true, largest = np.array(numbers["true"]), 2.0
     for p, name in enumerate(names):
         pulls = np.array([np.nan if v is None else v for v in numbers["pulls"][p]], float)
         colour, called = (BLACK, BLUE, RED)[p], _symbol(name, subject)
         axes.plot(true[:, p], pulls, "os^"[p], color=colour, label=called)
+        largest = np.nanmax([largest, *np.abs(pulls)])
+    axes.axhline(0, color=BLACK, lw=0.8)
+    axes.set_ylim(-1.15 * largest, 1.15 * largest)
     axes.set_xlabel(", ".join(_symbol(name, subject) for name in names))
     axes.set_ylabel("pull without the template")
     if len(names) > 1:
