@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +13,10 @@ from gridless.calibration.moments import Moments
 from gridless.cli.main import main
 from gridless.curves.polynomials import slopes
 from gridless.curves.simplest import simplest_polynomial
-from gridless.examples import HardToTell, OneObservable, OnlyWidth, TwoParameters
+from gridless.examples import HardToTell, OneObservable, OnlyTail, OnlyWidth, TwoParameters
 from gridless.model.record import TriedSize
 from gridless.validation.binned_check import _counted, _curves
-from gridless.validation.forecast import SimpleCurve
+from gridless.validation.forecast import Forecast, SimpleCurve, learnt_share, pilot_of
 from gridless.validation.plan import _best_shares
 
 EXAMPLE = OnlyWidth()
@@ -208,6 +209,30 @@ def test_a_template_that_fluctuates_asks_for_no_high_degree():
     wave = np.sin(9 * t)
     powers, _ = simplest_polynomial(t, wave, np.full((10, 1, 1), 1e-4), 8)
     assert powers.max() >= 5
+
+
+def test_cells_tell_what_a_stiff_network_has_missed():
+    model = gl.fit(OnlyTail().templates(4_000, seed=1), hidden=4, seed=1)
+    assert learnt_share(model, 0) == 1
+    # The summary of a network that is flat in the tail.
+    x, number = np.minimum(model.simulated.x[:, 0], 2.0), model.simulated.template
+    own = [x[number == k] for k in range(len(model.grid))]
+    mean, variance = (np.array([f(one) for one in own]) for f in (np.mean, np.var))
+    sizes = np.array([len(one) for one in own])
+    of_mean = (variance / sizes)[:, None, None]
+    moments = Moments(model.grid.unit, mean[:, None], variance[:, None, None], of_mean)
+    parts = {name: getattr(model, name) for name in ("simulated", "cells", "network", "grid")}
+    stiff = SimpleNamespace(reweighting=SimpleNamespace(moments=moments), **parts)
+    share = learnt_share(stiff, 0)
+    assert 0.01 < share < 0.7
+    pilot = pilot_of(model, 10_000)._replace(learnt=np.array([share]))
+    assert pilot.gain(0, 0.1) == pytest.approx(1)
+    assert pilot.gain(0, 1) < pilot.gain(0, 10) < pilot.gain(0, 100) < 1 / share
+    grid, place = model.grid, np.array([[0.5]])
+    now, all_learnt = (Forecast([one], grid, place, 0) for one in (pilot, pilot_of(model, 10_000)))
+    assert now(now.now)[0] == pytest.approx(all_learnt(now.now)[0])
+    ratio = now(100 * now.now)[0] / all_learnt(100 * now.now)[0]
+    assert ratio == pytest.approx(np.sqrt(share), rel=0.05)
 
 
 def test_noise_in_the_slope_of_a_pilot_is_not_information():

@@ -18,12 +18,15 @@ from gridless.likelihood.channel import Channel, Place
 from gridless.likelihood.estimate import MODEL, SIMULATION
 from gridless.likelihood.estimating import beyond_covariances
 from gridless.likelihood.likelihood import Likelihood
+from gridless.model.cells import nearest
 from gridless.model.model import Model
 from gridless.model.observed import channel_of_sum
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
 MAX_DEGREE = {1: 8, 2: 4, 3: 3}  # of the curve through a pilot's means
+WEAK_INFORMATION = 400.0  # chi2 of the templates for theta: with less a network learns only a part
+CERTAIN = 2.0  # standard deviations by which cells must know more than the summary
 LEAST_TRUE = 0.25  # of the information: a pilot that is noise for the rest is not corrected further
 
 
@@ -69,6 +72,8 @@ class Pilot(NamedTuple):
         How many events it will observe.
     information : float
         What the templates say of theta: see `MeanCurve`.
+    learnt : array (parameters,)
+        The share of the information on each parameter that the network has learnt.
     """
 
     name: str
@@ -77,6 +82,13 @@ class Pilot(NamedTuple):
     curve: SimpleCurve
     events: float
     information: float
+    learnt: Array
+
+    def gain(self, p: int, factor: float) -> float:
+        """How many times as much information on a parameter a network learns from so many times the
+        events. What it leaves is a number of units of log likelihood that does not grow: fewer
+        are not told from noise."""
+        return float((1 - (1 - self.learnt[p]) / max(factor, 1.0)) / self.learnt[p])
 
     @property
     def labels(self) -> list[str]:
@@ -102,7 +114,75 @@ def pilot_of(model: Model, events: float, name: str = "") -> Pilot:
     means = curve(measured.t)
     smooth = Moments(measured.t, means, measured.covariance, measured.mean_covariance)
     information = model.calibration.mean.information
-    return Pilot(name, model.grid, smooth, curve, float(events), information)
+    learnt = np.ones(len(model.grid.parameters))
+    if information < WEAK_INFORMATION:
+        learnt = np.array([learnt_share(model, p) for p in range(len(learnt))])
+    return Pilot(name, model.grid, smooth, curve, float(events), information, learnt)
+
+
+def learnt_share(model: Model, p: int) -> float:
+    """The share of the information on parameter p that the network has learnt.
+
+    The network of a small pilot may miss what more events would let it learn. Cells of the
+    observables, which no network made, tell: it is 1 unless their shares change with theta more
+    than the summary does. Both changes are squares of straight lines through the templates, in
+    units of their noise, without what noise alone gives: 1 for each cell, and for each component of
+    the summary.
+
+    Parameters
+    ----------
+    model : Model
+        A calibrated model that keeps simulated events.
+    p : int
+        The parameter.
+
+    Returns
+    -------
+    float
+        From above 0 to 1.
+
+    Examples
+    --------
+    >>> import gridless as gl
+    >>> from gridless.examples import OneObservable
+    >>> learnt_share(gl.fit(OneObservable().templates(500, seed=1), hidden=3, seed=1), 0)
+    1.0
+    """
+    kept, moments = model.simulated, model.reweighting.moments
+    if kept is None or model.cells is None:
+        return 1.0
+    where = nearest(model.network, np.asarray(kept.x, np.float64), model.cells.centres)[0]
+    shape = len(model.grid), len(model.cells.centres)
+    number = kept.template * shape[1] + where
+    content, squares = (
+        np.bincount(number, w, shape[0] * shape[1]).reshape(shape)
+        for w in (kept.weights, kept.weights**2)
+    )
+    events = content.sum(axis=1)
+    line = _line(moments.t, events, p)
+    variances = line**2 @ squares
+    told = variances > 0
+    chi2 = float(((line @ content)[told] ** 2 / variances[told]).sum())
+    count = int(told.sum()) - 1
+    in_cells, noise = chi2 - count, np.sqrt(2 * count + 4 * max(chi2 - count, 0.0))
+    of_one = float(line**2 @ squares.sum(axis=1))
+    effective = moments.effective
+    line = _line(moments.t, effective, p)
+    slope = (line * effective) @ moments.mean
+    spread = np.tensordot(line**2 * effective**2, moments.mean_covariance, 1)
+    in_summary = float(slope @ np.linalg.pinv(spread, hermitian=True) @ slope) - len(slope)
+    per_event = max(in_summary, 1.0) / float(line**2 @ effective)
+    if in_cells - CERTAIN * noise < per_event * of_one:
+        return 1.0
+    return float(per_event * of_one / in_cells)
+
+
+def _line(t: Array, events: Array, p: int) -> Array:
+    """The parameter at the templates without what the others and a constant explain."""
+    root = np.sqrt(events)[:, None]
+    others = np.hstack([np.ones((len(t), 1)), np.delete(t, p, axis=1)])
+    found = np.linalg.lstsq(others * root, t[:, [p]] * root, rcond=None)[0]
+    return np.asarray((t[:, [p]] - others @ found)[:, 0])
 
 
 class NewTemplate(NamedTuple):
@@ -149,13 +229,17 @@ class Forecast:
     ) -> list[tuple[Array, Array]]:
         """Variances (statistical, simulation), and that of each template, at every place."""
         ends = np.cumsum([len(one.grid) for one in self.pilots])[:-1]
-        made = []
+        made, factors = [], []
         for k, own in enumerate(np.split(sizes, ends)):
             new = extra if extra is not None and extra.pilot == k else None
             made.append(calibrate(_resized(self.pilots[k], own, new)))
-        return [self._at(made, place) for place in self.places]
+            events = own.sum() + (0.0 if new is None else new.events)
+            factors.append(float(events / self.pilots[k].moments.effective.sum()))
+        return [self._at(made, factors, place) for place in self.places]
 
-    def _at(self, calibrations: list[Calibration], place: Array) -> tuple[Array, Array]:
+    def _at(
+        self, calibrations: list[Calibration], factors: list[float], place: Array
+    ) -> tuple[Array, Array]:
         parts = list(zip(self.pilots, calibrations, strict=True))
         channels = [self._channel(one, calibration, place) for one, calibration in parts]
         likelihood = Likelihood(channels)
@@ -163,7 +247,7 @@ class Forecast:
         beyond = beyond_covariances(likelihood, likelihood.unit_best)
         sim = sum(beyond[name][p, p] for name in (SIMULATION, MODEL) if name in beyond)
         each, information, true = [], 0.0, 0.0
-        for (one, calibration), channel in zip(parts, channels, strict=True):
+        for (one, calibration), channel, factor in zip(parts, channels, factors, strict=True):
             inside = Place(channel, self.grid)
             own = inside.own(place)
             moved = inside.slopes(calibration.simulation_slopes(own)) @ covariance * one.events
@@ -173,7 +257,8 @@ class Forecast:
             da, dmu = calibration.score_slopes(own[None])[0], calibration.mean.slopes(own[None])[0]
             known = float(one.events * inside.matrix(da @ dmu.T)[p, p])
             information += known
-            true += known * one.curve.true_share(own, inside.axes.index(p))
+            axis = inside.axes.index(p)
+            true += known * one.curve.true_share(own, axis) * one.gain(axis, factor)
         stat = covariance[p, p] / max(true / information, LEAST_TRUE)
         return np.array([stat, sim]) * size**2, np.concatenate(each) * size**2
 

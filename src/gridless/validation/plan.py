@@ -18,12 +18,11 @@ from gridless.results.printing import Lines
 from gridless.templates.arrays import Array, as_size
 from gridless.templates.grid import Grid
 from gridless.templates.templates import Templates
-from gridless.validation.forecast import Forecast, NewTemplate, Pilot, pilot_of
+from gridless.validation.forecast import WEAK_INFORMATION, Forecast, NewTemplate, Pilot, pilot_of
 
 COST = 1.1  # of the statistical error: simulation that makes the total no larger is enough
 FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # times the simulation at hand, in the table
 PLACES = 5  # values of theta over which a plan averages, if none is given
-WEAK_INFORMATION = 400.0  # chi2 of the templates for theta: with less a network learns only a part
 # Relative uncertainty of errors where the network grows with its events, or learns a part only:
 # pilots of a tenth predicted errors that were off by 24 percent, root mean square.
 ROUGH = 0.25
@@ -99,8 +98,8 @@ class Plan(Lines):
     @property
     def advice(self) -> str:
         """What to do, in a sentence."""
-        stat, _, now = self.errors[self.factors == 1.0][0]
-        if now <= COST * stat:
+        now = self.errors[self.factors == 1.0][0, 2]
+        if now <= COST * self.errors[-1, 0]:
             return "the simulation is enough: more would change the total error by a tenth at most"
         if self.between_error < MUCH_BETTER * min(self.shared_error, self.equal_error):
             return f"simulate a new template{self._where}"
