@@ -81,7 +81,8 @@ def make_cells(
     unit : array (templates, parameters)
         Values of the templates in units of the range.
     """
-    some = _inputs(network, x[:: max(1, len(x) // CENTRE_EVENTS)])
+    some = x[:: max(1, len(x) // CENTRE_EVENTS)]
+    some = network.standardise(torch.as_tensor(some)).numpy()
     # Observables of few values have no more centres than those.
     count = min(CELLS, max(2, len(some) // EVENTS_PER_CELL), len(np.unique(some, axis=0)))
     centres, _ = kmeans2(some, count, minit="++", rng=np.random.default_rng(0))
@@ -137,7 +138,3 @@ def _nearest_parts(
         y = y.clamp(-FARTHEST, FARTHEST).float()
         distance, where = torch.addmm(squares, y, middles.T, alpha=-2).min(1)
         yield where.numpy(), (distance + (y**2).sum(1)).numpy()
-
-
-def _inputs(network: Network, x: Array) -> Array:
-    return network.standardise(torch.as_tensor(x)).numpy()
