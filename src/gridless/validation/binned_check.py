@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from gridless.calibration.calibration import Calibration
+from gridless.calibration.calibration import Calibration, noise_scale
 from gridless.calibration.mean_curve import MeanCurve, fit_mean_curve
 from gridless.calibration.moments import Moments
 from gridless.curves.polynomials import terms
@@ -192,7 +192,8 @@ def _fit(
     of_one = curves.squared(np.asarray(np.diag(shares) - np.outer(shares, shares), np.float64))
     of_templates = np.array([curves.squared(one.covariance) for one in counted])
     covariance = of_one / events + of_open @ of_open.T
-    covariance += np.einsum("ikj,kjl,mkl->im", of_mean, of_templates, of_mean)
+    poor = noise_scale(curves.mean)
+    covariance += poor * np.einsum("ikj,kjl,mkl->im", of_mean, of_templates, of_mean)
     weight = np.asarray(np.linalg.pinv(covariance, hermitian=True), np.float64)
     value = _minimum((n / n.sum() - curves.centre) @ curves.transform, curves.mean, weight, best)
     # Influences of events on either estimate, at the result.
@@ -215,9 +216,9 @@ def _fit(
         first, second = of_kept @ here @ curves.transform.T, response @ da @ moved[:, k]
         rest = np.einsum("pb,bc,pc->p", first, one.of_rest, first)
         along = first @ one.slopes
-        sim += rest + np.einsum("pi,ij,pj->p", along, one.of_mean, along)
+        sim += poor * (rest + np.einsum("pi,ij,pj->p", along, one.of_mean, along))
         along = along - second
-        sim_difference += rest + np.einsum("pi,ij,pj->p", along, one.of_mean, along)
+        sim_difference += poor * (rest + np.einsum("pi,ij,pj->p", along, one.of_mean, along))
     scale = model.grid.range
     spread = np.sqrt((stat_difference + sim_difference).clip(min=1e-30))
     return BinnedFit(
