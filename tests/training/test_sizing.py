@@ -5,6 +5,13 @@ import pytest
 import gridless as gl
 from gridless.examples import HardToTell, ManyObservables, OneObservable, OnlyWidth
 
+TEN = ManyObservables()
+
+
+@pytest.fixture(scope="module")
+def small_templates():
+    return TEN.templates(1_000, seed=2)
+
 
 def test_a_linear_problem_gets_a_linear_network():
     model = gl.fit(OneObservable().templates(2_000, seed=1), seed=1)
@@ -25,6 +32,15 @@ def test_where_events_say_little_members_are_calibrated_on_events_they_have_not_
     assert model.network.conditioner.hidden == ()
 
 
+def test_where_events_say_little_the_mean_of_several_networks_is_tried(small_templates):
+    sizes = gl.fit(small_templates, seed=1).record.sizes
+    alone, together = (
+        {one.hidden: one.gain for one in sizes if one.members == members and one.ridge == 1}
+        for members in (1, 4)
+    )
+    assert together[(8,)] > alone[(8,)] + 10
+
+
 def test_what_is_given_by_hand_is_honoured():
     templates = OneObservable().templates(1_000, seed=1)
     model = gl.fit(templates, hidden=5, epochs=2)
@@ -37,14 +53,6 @@ def test_the_sizes_are_saved(tmp_path):
     model = gl.fit(OneObservable().templates(500, seed=1), epochs=2)
     model.save(tmp_path / "model.safetensors")
     assert gl.load(tmp_path / "model.safetensors").record.sizes == model.record.sizes
-
-
-TEN = ManyObservables()
-
-
-@pytest.fixture(scope="module")
-def small_templates():
-    return TEN.templates(1_000, seed=2)
 
 
 def closure_of(model):

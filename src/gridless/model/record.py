@@ -241,7 +241,8 @@ History = Annotated[tuple[Epoch, ...], BeforeValidator(nan_for_null)]
 @dataclass(frozen=True)
 class TriedSize:
     """A size of the network that was tried: degree in theta, hidden units, number of parameters,
-    the log likelihood that the held-out events of the trial gained, and the ridge."""
+    the log likelihood that the held-out events of the trial gained, the ridge, and the number of
+    networks whose mean gained it."""
 
     degree: int
     hidden: tuple[int, ...]
@@ -249,12 +250,16 @@ class TriedSize:
     gain: float
     chosen: bool = False
     ridge: float = 10.0
+    members: int = 1
 
     def __str__(self) -> str:
         units = " x ".join(str(n) for n in self.hidden) or "no"
         taken = " (taken)" if self.chosen else ""
         ridge = f", ridge {self.ridge:g}" if self.hidden else ""
-        return f"degree {self.degree}, {units} hidden units{ridge} {self.gain:+.1f}{taken}"
+        networks = f", {self.members} networks" if self.members > 1 else ""
+        return (
+            f"degree {self.degree}, {units} hidden units{ridge}{networks} {self.gain:+.1f}{taken}"
+        )
 
 
 @dataclass(frozen=True)

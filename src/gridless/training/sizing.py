@@ -2,11 +2,13 @@
 
 Sizes are tried from simple to complex on some of the events. A larger one is taken if the
 held-out events gain more log likelihood than noise could give, and more than a share of what they
-have gained already. Then the ridge that they gain most with is taken. With a calibrated likelihood
-a smaller network costs precision only.
+have gained already. Where the events say so little that a larger network fits their noise, the mean
+of several is tried as well: it fits less noise, and may be larger. Then the ridge that held-out
+events gain most with is taken. With a calibrated likelihood a smaller network costs precision only.
 """
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import astuple, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +20,7 @@ from gridless.parallel import progress_bar
 from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
 from gridless.training.building import Size, check_size, make_network
-from gridless.training.events import split_events
+from gridless.training.events import assign_folds, divide, standardised
 from gridless.training.newton import MAX_NEWTON_PARAMETERS, NewtonRound, newton_steps
 from gridless.training.objectives import Objective
 from gridless.training.trainer import AdamStage, Schedule, Trainer
@@ -38,6 +40,7 @@ TRIAL_HELD_OUT = 0.25
 TRIAL_STEPS = 150  # of Adam
 TRIAL_EPOCHS = 6  # at the least
 TRIAL_NEWTON = NewtonRound(None, 10_000, 12)
+MIN_SIZES = 3  # tried at the least, if there are as many
 MIN_GAIN = 2.0  # units of log likelihood by which held-out events must gain: less is noise
 MIN_GAIN_SHARE = 0.01  # of what they have gained already: less is half a percent of the error
 # Units of log likelihood in all events for each parameter of a network, at the least, below which
@@ -45,6 +48,7 @@ MIN_GAIN_SHARE = 0.01  # of what they have gained already: less is half a percen
 # not seen.
 UNITS_PER_PARAMETER = 8.0
 FOLDS = 4  # members of an ensemble, each of which does not see its own part of the events
+SEEN_SHARE = 1 - 1 / FOLDS  # of the events, by each of them
 
 
 def choose_size(
@@ -79,34 +83,42 @@ def choose_size(
         network = make_network(templates, weights, options, objective, sizes[0], generator)
         check_size(network, len(templates), FOLDS)  # before it is tried
     some, of_some = _some_events(templates, weights, options.seed)
+    events = _total(len(templates))
     tried: list[_Trial] = []
-    with progress_bar("size", len(sizes) + len(OTHER_RIDGES)) as report:
+    with progress_bar("size", 2 * len(sizes) + len(OTHER_RIDGES)) as report:
 
         def trial(size: Size) -> _Trial:
             tried.append(_trial(some, of_some, options, objective, size))
             report(f"{size}: gain {tried[-1].gain:.1f}")
             return tried[-1]
 
-        best = trial(sizes[0])
-        for size in sizes[1:]:
-            larger = trial(size)
-            if larger.gain > best.gain + MIN_GAIN + MIN_GAIN_SHARE * max(best.gain, 0.0):
-                best = larger
-            elif len(tried) > 2:
-                break
+        best = _climb(trial, [replace(size, members=members or 1) for size in sizes], MIN_SIZES)
+        larger = [one.parameters for one in tried if one.parameters > best.parameters]
+        # A parameter that is fitted to noise costs half a unit for as many unseen events as it was
+        # fitted to. The mean of several networks saves some of that.
+        cost = 0.5 * min(larger, default=best.parameters) * best.held_out / (SEEN_SHARE * events)
+        if members is None and len(sizes) > 1 and cost > best.step:
+            rest = sizes[sizes.index(best.size) :]
+            best = _climb(trial, [replace(size, members=FOLDS) for size in rest])
         if options.ridge is None and len(sizes) > 1 and best.size.hidden:
             ridges = [trial(replace(best.size, ridge=ridge)) for ridge in OTHER_RIDGES]
             best = max(best, *ridges, key=lambda one: one.gain)
     if members is None:
-        units = best.gain * _total(len(templates)) / best.held_out
-        members = FOLDS if fits_noise(units, best.parameters) else 1
-    record = tuple(
-        TriedSize(
-            one.size.degree, one.size.hidden, one.parameters, one.gain, one is best, one.size.ridge
-        )
-        for one in tried
-    )
+        members = FOLDS if fits_noise(best.gain * events / best.held_out, best.parameters) else 1
+    record = tuple(one.record(chosen=one is best) for one in tried)
     return replace(best.size, members=members), record if len(sizes) > 1 else ()
+
+
+def _climb(trial: Callable[[Size], "_Trial"], sizes: list[Size], least: int = 2) -> "_Trial":
+    """The last of the sizes that gained enough over the one before; at least so many are tried."""
+    best = trial(sizes[0])
+    for number, size in enumerate(sizes[1:], 2):
+        larger = trial(size)
+        if larger.gain > best.gain + best.step:
+            best = larger
+        elif number >= least:
+            break
+    return best
 
 
 def _sizes_to_try(options: FitOptions, parameters: int) -> list[Size]:
@@ -152,6 +164,16 @@ class _Trial(NamedTuple):
     held_out: int
     parameters: int
 
+    @property
+    def step(self) -> float:
+        """How much more a larger size must gain to be taken."""
+        return MIN_GAIN + MIN_GAIN_SHARE * max(self.gain, 0.0)
+
+    def record(self, chosen: bool) -> TriedSize:
+        """What the model keeps of it."""
+        degree, hidden, ridge, members = astuple(self.size)
+        return TriedSize(degree, hidden, self.parameters, self.gain, chosen, ridge, members)
+
 
 def _trial(
     templates: Templates,
@@ -160,25 +182,40 @@ def _trial(
     objective: Objective,
     size: Size,
 ) -> _Trial:
-    """A short training of one size."""
+    """A short training of one size. Of several members, each leaves out its own part of the events
+    to train on, and the mean of their outputs is judged."""
     generator = torch.Generator().manual_seed(options.seed)
     network = make_network(templates, weights, options, objective, size, generator)
     # The same events are held out of every size.
     order = torch.Generator().manual_seed(options.seed)
-    split = split_events(templates, weights, network, TRIAL_HELD_OUT, order)
-    term = objective.term(templates.grid, split.training, 1)
+    fold = assign_folds(templates, round(1 / TRIAL_HELD_OUT), order)
+    events, held_out = divide(standardised(templates, weights, network), fold, 1, order)
+    if size.members > 1:
+        part = torch.arange(len(events)) % size.members
+        own = part == torch.arange(size.members).unsqueeze(-1)
+        events = replace(events, weights=events.weights * ~own)
+    term = objective.term(templates.grid, events, size.members)
     trainer = Trainer(
-        network, split.training, split.held_out, objective, term, size.ridge, generator
+        network, events, held_out, objective, term, size.ridge, generator
     ).without_term()
-    total = distributed.least(len(split.training)) * distributed.size()
+    total = distributed.least(len(events)) * distributed.size()
     batch = max(1, min(total, max(total * TRIAL_EPOCHS // TRIAL_STEPS, 256)))
     epochs = max(TRIAL_EPOCHS, TRIAL_STEPS * batch // total)
     AdamStage(trainer, Schedule(epochs, batch, options.rate), 1).run([], lambda _: None)
     if network.size <= MAX_NEWTON_PARAMETERS:
         newton_steps(trainer, trainer.events, TRIAL_NEWTON)
-    held_out = split.held_out
-    gain = float(-(trainer.mean_cost(held_out) * held_out.effective).sum())
+    gain = -float(_cost_of_mean(trainer) / held_out.total) * float(held_out.effective)
     return _Trial(size, gain, round(_total(len(held_out))), network.size)
+
+
+@torch.no_grad()
+def _cost_of_mean(trainer: Trainer) -> float:
+    """The cost of the held-out events by the mean of the members' outputs, over all ranks."""
+    network, total = trainer.network, torch.zeros(1, dtype=torch.float64)
+    for part in trainer.held_out.chunks():
+        y = network.conditioner(part.x).mean(0, keepdim=True)
+        total += trainer.objective.cost(network.mixture(y), part)
+    return float(distributed.total(total))
 
 
 def _total(events: int) -> float:
