@@ -13,10 +13,18 @@ import numpy as np
 from scipy.special import chdtrc
 
 from gridless.curves import chebyshev
+from gridless.likelihood.warnings import OUTSIDE_SHARE
 from gridless.templates.arrays import Array
 from gridless.templates.event_findings import MAX_COPIES, Keys
 
+# Relative error of the share outside at any theta. Cells are made of these very events, and others
+# lie a little farther from their centres.
+OUTSIDE_SLACK = 0.3
+LEAST_TRACE = 1e-6  # of the form that chi2 is: less is what rounding leaves of cells that are free
 LEAST_SHARE = 1e-12  # of a cell: the polynomial of a share may fall below 0
+# Width of the kernel over neighbouring cells, in units of the distance to the nearest one. Wider
+# ones see smooth faults better and narrow peaks worse.
+SMOOTHING = 0.6
 LEAST_EVENTS = 10.0  # expected in a cell: with fewer, chi2 has longer tails
 LEAST_SIMULATED = 40.0  # simulated events in a cell: chi2 divides by its share
 UNSEEN_COPIES = 3.0  # expected copies that a simulation without any may still have had
@@ -32,7 +40,8 @@ class Cells:
     squared distance than `reach` from every centre are outside. `share` (cells, ...) are Chebyshev
     coefficients of the share of events in each cell, `effective` those of the log of the number of
     simulated events that it was taken from, `share_variance` (cells, ...) those of the variance of
-    each share; files of before it was kept have none.
+    each share, `outside` (2, ...) those of the share of events that are outside and of its
+    variance; files of before these were kept have none.
     """
 
     centres: Array
@@ -40,15 +49,20 @@ class Cells:
     share: Array
     effective: Array
     share_variance: Array | None = None
+    outside: Array | None = None
 
     def restrict(self, axis: int, t: float) -> "Cells":
         """The same with one parameter held at t."""
-        variance = self.share_variance
+
+        def restricted(series: Array | None) -> Array | None:
+            return None if series is None else chebyshev.restrict(series, axis + 1, t)
+
         return replace(
             self,
             share=chebyshev.restrict(self.share, axis + 1, t),
             effective=chebyshev.restrict(self.effective, axis, t),
-            share_variance=None if variance is None else chebyshev.restrict(variance, axis + 1, t),
+            share_variance=restricted(self.share_variance),
+            outside=restricted(self.outside),
         )
 
     def shares(self, t: Array) -> Array:
@@ -64,8 +78,22 @@ class Cells:
 
     def slopes(self, t: Array) -> Array:
         """d share / dt at t, (cells, parameters)."""
-        axes = range(1, len(t) + 1)
-        return np.stack([_at(chebyshev.derivative(self.share, axis), t) for axis in axes], axis=1)
+        return _slopes(self.share, t)
+
+    def slope_covariances(self, t: Array) -> Array:
+        """The covariance of each share with each of its slopes at t, (cells, parameters)."""
+        if self.share_variance is None:
+            return np.zeros((len(self.share), len(t)))
+        return 0.5 * _slopes(self.share_variance, t)
+
+    def share_outside(self, t: Array) -> tuple[float, float]:
+        """The share of good events that is outside at t, and its variance."""
+        if self.outside is None:
+            return OUTSIDE_SHARE, 0.0
+        share, variance = (float(one) for one in _at(self.outside, t))
+        variance = max(variance, 0.0) + (OUTSIDE_SLACK * share) ** 2
+        # Where hardly any are expected, as many as the error allows may be.
+        return max(share, float(np.sqrt(variance))), variance
 
 
 class FarEvent(NamedTuple):
@@ -145,22 +173,30 @@ class Agreement:
         share = self.filling.keys.share
         return share if share > MAX_COPIES + BEYOND_CHANCE * usual else 0.0
 
-    def chi2(self, t: Array) -> tuple[float, int]:
+    def chi2(self, t: Array) -> tuple[float, float]:
         """How far the filling is from that of the simulation near t, and the degrees of freedom.
 
-        chi2 = min over a, b of sum_c (n_c - a s_c - b . ds_c/dt)^2 / (v N s_c + N^2 s_c^2 u_c),
+        r_c = (n_c - a s_c - b . ds_c/dt) / sqrt(v N s_c + N^2 s_c^2 u_c),  chi2 = r' K r / g,
 
         n_c the weight in cell c, N its sum, s_c the simulation's share, v the mean of w^2 over that
         of w, u_c the relative variance of s_c from the statistics of the simulation. The number of
-        events and the parameters are free and take one degree of freedom each: an estimate from all
-        of the events, moved by the simulation, is not where the cells alone would have it. Cells
-        are joined until each expects enough events, observed and simulated.
+        events and the parameters, a and b, are those with the least sum of squares of r: an
+        estimate from all of the events, moved by the simulation, is not where the cells alone would
+        have it. K_cd = exp(-d^2 / 2 h^2) joins neighbours at the distance d, since a fault of the
+        data rarely ends at a cell; h is `SMOOTHING` times the usual distance of nearest neighbours.
+        The scale g and the degrees of freedom are those with which chi2 has the mean and the
+        variance of its distribution. Cells are joined until each expects enough events, observed
+        and simulated.
+
+        The slopes ds_c/dt fluctuate together with the shares. Where a template tells little of
+        theta, moving along them would take away most of what the simulation is off by. So each
+        slope is freed of what it has in common with the difference n_c - N s_c.
         """
         share = self.cells.shares(t)
         filling = self.filling
         total = filling.content.sum()
         if not total > 0:
-            return 0.0, 0  # weights of either sign that cancel fill nothing
+            return 0.0, 0.0  # weights of either sign that cancel fill nothing
         spread = filling.squares / total
         relative = self.cells.variances(t, share)
         # The events of a cell over the least number; events of weight v count as one each.
@@ -168,14 +204,34 @@ class Agreement:
         worth = np.minimum(total * share / spread / LEAST_EVENTS, simulated / LEAST_SIMULATED)
         join = _joined(worth, self.cells.centres)
         variance = join @ (spread * total * share + total**2 * share**2 * relative)
-        free = join @ np.column_stack([share, self.cells.slopes(t)])
-        residual = (join @ (filling.content - total * share)) / np.sqrt(variance)
+        off = join @ (filling.content - total * share)
+        common = join @ self.cells.slope_covariances(t) * (total * off / variance)[:, None]
+        free = np.column_stack([join @ share, join @ self.cells.slopes(t) + common])
+        residual = off / np.sqrt(variance)
         directions = free / np.sqrt(variance)[:, None]
         if not (np.isfinite(residual).all() and np.isfinite(directions).all()):
-            return 0.0, 0  # only a damaged model has such numbers
-        moves, _, rank, _ = np.linalg.lstsq(directions, residual)
-        left = residual - directions @ moves
-        return float(left @ left), max(len(residual) - int(rank), 0)
+            return 0.0, 0.0  # only a damaged model has such numbers
+        rest = np.eye(len(residual)) - directions @ np.linalg.pinv(directions)
+        centres = (join * share) @ self.cells.centres / (join @ share)[:, None]
+        form = rest @ _kernel(centres) @ rest
+        mean, half_variance = float(np.trace(form)), float((form**2).sum())
+        if not mean > LEAST_TRACE:
+            return 0.0, 0.0
+        return float(residual @ form @ residual) * mean / half_variance, mean**2 / half_variance
+
+
+def _kernel(centres: Array) -> Array:
+    """How much neighbouring cells are taken together."""
+    squares = ((centres[:, None] - centres) ** 2).sum(axis=-1)
+    nearest = np.where(np.eye(len(squares), dtype=bool), np.inf, squares).min(axis=1)
+    width = max(SMOOTHING**2 * float(np.median(nearest)), LEAST_SHARE)
+    return np.asarray(np.exp(-squares / (2 * width)))
+
+
+def _slopes(c: Array, t: Array) -> Array:
+    """d/dt of each of the series c (cells, ...) at t, (cells, parameters)."""
+    axes = range(1, len(t) + 1)
+    return np.stack([_at(chebyshev.derivative(c, axis), t) for axis in axes], axis=1)
 
 
 def _at(c: Array, t: Array) -> Array:
@@ -208,6 +264,6 @@ def _joined(worth: Array, centres: Array) -> Array:
     return join
 
 
-def p_value(chi2: float, dof: int) -> float:
+def p_value(chi2: float, dof: float) -> float:
     """The probability of a chi2 at least as large; 1 where nothing is left to compare."""
     return float(chdtrc(dof, chi2)) if dof > 0 else 1.0

@@ -188,7 +188,7 @@ def channel_labels(channels: Sequence[Channel]) -> list[str]:
 
 def _p_values(likelihood: "Likelihood", best: Array) -> tuple[dict[str, float], float | None]:
     """The p-value of every channel, and that of all: chi2 and degrees of freedom add."""
-    each, chi2, dof = {}, 0.0, 0
+    each, chi2, dof = {}, 0.0, 0.0
     for label, channel in zip(
         channel_labels(likelihood.channels), likelihood.channels, strict=True
     ):
@@ -240,10 +240,10 @@ def _warnings(
 
 def event_warnings(agreement: Agreement, p_value: float, t: Array) -> list[EstimateWarning]:
     """What the events of a channel say against its estimate t, in units of the channel's range."""
-    filling = agreement.filling
+    filling, outside = agreement.filling, agreement.cells.share_outside(t)
     return [
         *warnings.far_warnings(filling.far, filling.rows, filling.named),
-        *warnings.outside_warnings(filling.outside, filling.events),
+        *warnings.outside_warnings(filling.outside, filling.events, *outside),
         *warnings.fit_warnings(p_value),
         *warnings.copy_warnings(agreement.copied(t)),
     ]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scipy.special import pdtrc
+from scipy.special import betainc, pdtrc
 
 from gridless.results.printing import probability
 from gridless.templates.arrays import Array
@@ -141,7 +141,7 @@ WARNINGS = (
     Rule(
         "outside_simulation",
         f"more events than chance allows (p < {SMALL_P_VALUE:g}) lie farther from the simulation "
-        f"than {1 - OUTSIDE_SHARE:.1%} of the widest template; or any lies farther outside than "
+        f"than {1 - OUTSIDE_SHARE:.1%} of the templates' events; or any lies farther outside than "
         "the simulation is wide",
         "compare the distributions of data and templates; cut, or simulate what is missing; look "
         "at the events that are named: such ones count 0",
@@ -245,15 +245,25 @@ def far_warnings(far: int, rows: int, named: Sequence[object]) -> list[EstimateW
     return [EstimateWarning("outside_simulation", text)] if far else []
 
 
-def outside_warnings(outside: int, events: int) -> list[EstimateWarning]:
-    """outside_simulation: `outside` of so many events lie outside of the simulation."""
-    expected = max(OUTSIDE_SHARE * events, 1e-9)
-    # The Poisson probability of at least as many.
-    if outside == 0 or pdtrc(outside - 1, expected) >= SMALL_P_VALUE:
+def outside_warnings(
+    outside: int, events: int, share: float = OUTSIDE_SHARE, variance: float = 0.0
+) -> list[EstimateWarning]:
+    """outside_simulation: `outside` of so many events lie outside of the simulation, where a share
+    of so much is expected, known with a variance."""
+    expected = max(share * events, 1e-9)
+    if outside == 0:
+        return []
+    if variance > 0:
+        # At least as many, of a Poisson number whose mean has a gamma distribution.
+        shape = share**2 / variance
+        p = float(betainc(outside, shape, expected / (expected + shape)))
+    else:
+        p = float(pdtrc(outside - 1, expected))
+    if p >= SMALL_P_VALUE:
         return []
     text = (
         f"{outside / events:.2%} of the events lie outside of the simulation, where "
-        f"{OUTSIDE_SHARE:.1%} are expected; compare the distributions of data and templates"
+        f"{share:.2%} are expected; compare the distributions of data and templates"
     )
     return [EstimateWarning("outside_simulation", text)]
 

@@ -82,7 +82,7 @@ class MeasurementEstimate(Estimate):
         All parameters that are not held: those of interest, then nuisance parameters.
     full_covariance : array (names, names)
         Their covariance from every source together.
-    chi2, dof : float, int
+    chi2, dof : float
         How far the mean summaries are from what is expected, constraints included.
 
     Notes
@@ -106,7 +106,7 @@ class MeasurementEstimate(Estimate):
     names: tuple[str, ...] = ()
     full_covariance: Array = field(default_factory=lambda: read_only([[]]))
     chi2: float = 0.0
-    dof: int = 0
+    dof: float = 0
 
     def __reduce__(self) -> Any:
         rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings, self.offered)

@@ -106,7 +106,7 @@ def _nuisance(
     return NuisanceEstimate(name, float(best[place]), error, constraint, impacts)
 
 
-def _agreement(likelihood: "MeasurementLikelihood") -> tuple[dict[str, float], float, int]:
+def _agreement(likelihood: "MeasurementLikelihood") -> tuple[dict[str, float], float, float]:
     """The p-value of every channel, fitted alone, and chi2 with degrees of freedom of all."""
     chi2, dof, of_curves = _chi2(likelihood)
     labels = channel_labels(likelihood.channels)
@@ -123,7 +123,7 @@ def _agreement(likelihood: "MeasurementLikelihood") -> tuple[dict[str, float], f
 
 def _chi2(
     likelihood: "MeasurementLikelihood",
-) -> tuple[float, int, list[tuple[float, int] | None]]:
+) -> tuple[float, float, list[tuple[float, float] | None]]:
     """chi2 and degrees of freedom, and those of every channel without systematics.
 
     Every number of a summary and every constraint counts one, every parameter takes one away.
@@ -132,7 +132,8 @@ def _chi2(
     best, (terms, curves) = joint.best, joint.terms
     chi2 = sum(term.chi2(best) for term in terms)
     chi2 += sum(((best[place] - centre) / error) ** 2 for place, centre, error in joint.gaussians)
-    dof = sum(term.components for term in terms) + len(joint.gaussians) - int(joint.free.sum())
+    dof: float = sum(term.components for term in terms) + len(joint.gaussians)
+    dof -= int(joint.free.sum())
     of_curves = [curve.chi2(best) for curve in curves]
     for curve, found in zip(curves, of_curves, strict=True):
         if found is not None:

@@ -312,7 +312,7 @@ class CurveTerm:
             found[name] = self._wide(source.covariance(source.slopes(t)))
         return found
 
-    def chi2(self, p: Array) -> tuple[float, int] | None:
+    def chi2(self, p: Array) -> tuple[float, float] | None:
         """How far the events are from the simulation, with the degrees of freedom, if known."""
         agreement = self.channel.agreement
         return None if agreement is None else agreement.chi2(self._own(p))

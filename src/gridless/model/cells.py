@@ -89,20 +89,23 @@ def make_cells(
     every = max(1, len(x) // FILL_EVENTS)
     x, template, weights = x[::every], template[::every], weights[::every]
     where, distance = nearest(network, x, centres)
-    # The template that reaches farthest decides: at its theta too no more may lie outside.
-    distances = [distance[template == k] for k in np.unique(template)]
-    reach = float(max(np.quantile(d, 1 - OUTSIDE_SHARE) for d in distances))
+    reach = float(np.quantile(distance, 1 - OUTSIDE_SHARE))
     seen, events = _template_cells(where, template, weights, (count, len(unit)))
-    shares = smooth_shares(seen, events, unit)
+    inside = (distance <= reach).astype(np.int64)
+    beside, _ = _template_cells(inside, template, weights, (2, len(unit)))
+    # The share outside is as smooth as the others.
+    shares = smooth_shares(np.vstack([seen, beside[:1]]), events, unit)
     # Variances are polynomials of twice the degree.
     sizes = (2 * int(shares.powers.max()) + 1,) * unit.shape[1]
     t = chebyshev.box_points(sizes)
     share, variance = shares(t), shares.variances(t)
     # Of n events a share s has the variance s / n.
-    effective = np.log(share.clip(min=LEAST_SHARE).sum(axis=0) / variance.sum(axis=0))
+    effective = np.log(share[:-1].clip(min=LEAST_SHARE).sum(axis=0) / variance[:-1].sum(axis=0))
     rows = np.concatenate([share, variance, effective[None]]).reshape(-1, *sizes)
     series = np.array([chebyshev.coefficients(row) for row in rows])
-    return Cells(centres, reach, series[:count], series[-1], series[count:-1])
+    of_share, of_variance, (of_effective,) = np.split(series, [count + 1, 2 * count + 2])
+    outside = np.stack([of_share[-1], of_variance[-1]])
+    return Cells(centres, reach, of_share[:-1], of_effective, of_variance[:-1], outside)
 
 
 def _template_cells(

@@ -243,10 +243,13 @@ def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | n
         centres = take(arrays, "cells.centres", None, len(header.query.observables))
         share = take(arrays, "cells.share", len(centres), *curve(width))
         effective = take(arrays, "cells.effective", *curve(width))
-        variance = None
+        variance = outside = None
         if "cells.share_variance" in arrays:
             variance = take(arrays, "cells.share_variance", len(centres), *curve(width))
-        cells = Cells(centres, float(take(arrays, "cells.reach")), share, effective, variance)
+        if "cells.outside" in arrays:
+            outside = take(arrays, "cells.outside", 2, *curve(width))
+        reach = float(take(arrays, "cells.reach"))
+        cells = Cells(centres, reach, share, effective, variance, outside)
     return Model(
         network,
         grid,
