@@ -9,7 +9,7 @@ counts warnings by name. `--only data` or `--only templates` keeps what is store
 import argparse
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -306,10 +306,12 @@ def data_rows(seeds: range, samples: int) -> list[Row]:
     return rows
 
 
-def template_rows(seeds: range) -> list[Row]:
-    """Every fault of templates, with good data at several theta."""
+def template_rows(seeds: range, names: Sequence[str] = ()) -> list[Row]:
+    """Every fault of templates, or those of some names, with good data at several theta."""
     rows = []
     for fault in TEMPLATES:
+        if names and fault.name not in names:
+            continue
         row = Row(fault.name, "templates", fault.hidden)
         for seed in seeds:
             made = fault.make(*arrays(seed), np.random.default_rng(seed))
@@ -348,11 +350,12 @@ def stored() -> list[Row]:
     return [Row(**row) for row in json.loads(RESULTS.read_text())]
 
 
-def store(kind: str, rows: list[Row]) -> None:
-    """Keep the rows of one kind, beside those of the other."""
-    others = [row for row in stored() if row.kind != kind]
-    both = [*rows, *others] if kind == "data" else [*others, *rows]
-    RESULTS.write_text(json.dumps([asdict(row) for row in both], indent=1) + "\n")
+def store(rows: list[Row]) -> None:
+    """Keep the rows, in place of those of the same faults."""
+    new = {(row.kind, row.name): row for row in rows}
+    kept = [new.pop((row.kind, row.name), row) for row in stored()]
+    every = [asdict(row) for row in [*kept, *new.values()]]
+    RESULTS.write_text(json.dumps(every, indent=1) + "\n")
 
 
 def main() -> None:
@@ -361,14 +364,15 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=8, help="models for faulty data")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--only", choices=("data", "templates"), help="faults of this kind")
+    parser.add_argument("--fault", nargs="*", default=(), help="faults of the templates by name")
     parser.add_argument("--page", action="store_true", help="only write the page again")
     given = parser.parse_args()
     torch.set_num_threads(1)
     if not given.page and given.only != "templates":
-        store("data", data_rows(range(given.first, given.first + given.models), 3))
+        store(data_rows(range(given.first, given.first + given.models), 3))
     if not given.page and given.only != "data":
         half = max(1, given.models // 2)
-        store("templates", template_rows(range(given.first, given.first + half)))
+        store(template_rows(range(given.first, given.first + half), given.fault))
     write_page(stored())
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from gridless.calibration.shares import smooth_shares
 
@@ -21,6 +22,14 @@ def mixture(t):
     return (1 - t[:, 0]) * signal / signal.sum() + t[:, 0] * background / background.sum()
 
 
+EDGES = [-np.inf, -2.4, -1.6, -0.8, 0.0, 0.5, 1.0, 1.8, 2.6, 3.4, np.inf]
+
+
+def bins_of_a_normal_observable(t):
+    """Shares of x ~ N(t, 1): those at the edges change most, and bend most."""
+    return np.diff(norm.cdf(np.array(EDGES)[:, None], t[:, 0]), axis=0)
+
+
 def templates(shares, count, events, seed, margin=0.5):
     unit = np.linspace(margin / count, 1 - margin / count, count)[:, None]
     random = np.random.default_rng(seed)
@@ -37,6 +46,13 @@ def pulls(shares, *made):
 def test_shares_are_right_within_their_stated_error(count):
     found = [pulls(truth, *templates(truth, count, 10_000, seed, 0)) for seed in range(6)]
     assert 0.4 < np.sqrt(np.mean(np.square(found))) < 1.4
+
+
+def test_shares_at_the_edges_of_a_distribution_are_right_within_their_stated_error():
+    shares = bins_of_a_normal_observable
+    found = [pulls(shares, *templates(shares, 10, 3_000, seed)) ** 2 for seed in range(60)]
+    for cell in (1, 2, -2, -1):
+        assert 0.4 < np.mean(found, axis=(0, 2))[cell] < 1.5
 
 
 def test_the_share_of_a_background_is_a_straight_line_and_known_well():

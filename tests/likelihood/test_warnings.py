@@ -45,6 +45,12 @@ def test_agreement():
     assert names(warnings.outside_warnings(20, 2_000)) == ["outside_simulation"]
     assert warnings.outside_warnings(3, 2_000) == []
     assert warnings.outside_warnings(0, 10) == []
+    # What is expected at the estimate decides, and how well it is known.
+    assert names(warnings.outside_warnings(12, 2_000, 1e-3, 1e-8)) == ["outside_simulation"]
+    assert warnings.outside_warnings(12, 2_000, 4e-3, 1e-8) == []
+    assert warnings.outside_warnings(12, 2_000, 1e-3, 4e-6) == []
+    assert names(warnings.scatter_warnings(1e-4)) == ["score_check"]
+    assert warnings.scatter_warnings(0.01) == ()
     assert names(warnings.fit_warnings(1e-4)) == ["bad_fit"]
     assert warnings.fit_warnings(0.01) == []
 

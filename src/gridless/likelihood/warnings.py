@@ -111,7 +111,8 @@ WARNINGS = (
     Rule(
         "score_check",
         "the means of the templates do not lie on a smooth curve "
-        f"(p < {SCORE_CHECK_P_VALUE:g}); what is left is in the uncertainty from simulation. "
+        f"(p < {SCORE_CHECK_P_VALUE:g}); what is left is in the uncertainty from simulation. Or "
+        "they scatter around their values of theta by more than their statistics. "
         "Without calibration: the mean score of the templates' own events says that the estimate "
         f"is off by more than {BIASED:g} statistical errors",
         "look at `model.check`; simulate more values between the templates; look for wrong files; "
@@ -337,6 +338,19 @@ def score_warnings(parameters: Sequence[str], shifts: Array, noise: Array) -> li
             text = f"the templates' own events say that {name} is {off}; fit with calibrate=True"
             found.append(EstimateWarning("score_check", text))
     return found
+
+
+def scatter_warnings(p_value: float) -> tuple[EstimateWarning, ...]:
+    """score_check: the templates scatter around their values of theta, each by a mistake of its
+    own."""
+    if p_value >= SCORE_CHECK_P_VALUE:
+        return ()
+    text = (
+        "the templates' own events scatter around their values of theta by more than their "
+        f"statistics (p {probability(p_value)}); look at what differs between the simulations: "
+        "versions, settings, selections"
+    )
+    return (EstimateWarning("score_check", text),)
 
 
 def check_warnings(p_value: float, information: float) -> tuple[EstimateWarning, ...]:

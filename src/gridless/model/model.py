@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from gridless.calibration.calibration import Calibration
-from gridless.calibration.check import ScoreCheck, score_check
+from gridless.calibration.check import ScoreCheck, scatter_p_value, score_check
 from gridless.calibration.learnt_score import LearntScore
 from gridless.density.network import Network
 from gridless.distributed import own_threads
@@ -28,6 +28,7 @@ from gridless.likelihood.warnings import (
     audit_warnings,
     check_warnings,
     model_warnings,
+    scatter_warnings,
     template_warnings,
 )
 from gridless.measurement.archive import arrays_of
@@ -261,9 +262,15 @@ class Model(Simulating):
     def check(self) -> ScoreCheck | None:
         """The score check: whether the templates' own events give back their theta; None for a
         model of an older version that does not know."""
-        if self.known is None or self.options.calibrate:
-            return None if self.known is None else score_check(self.known)
-        return self._learnt_score(self.known, 1.0).check()
+        if self.known is None:
+            return None
+        learnt = self._learnt_score(self.known, 1.0).check()
+        found = score_check(self.known) if self.options.calibrate else learnt
+        outputs, kept = self.known.transform.shape
+        if kept < outputs:
+            return found  # directions that were left out hide what the network's own score is
+        scatter = scatter_p_value(self.known, learnt.shift, learnt.error)
+        return replace(found, scatter=scatter)
 
     def _learnt_score(self, known: Calibration, weight: float) -> LearntScore:
         """The mean score of so many events of the network's own density."""
@@ -312,7 +319,7 @@ class Model(Simulating):
         found: tuple[EstimateWarning, ...] = ()
         if check is not None:
             names = [self.grid.label(k) for k in check.suspects]
-            found = template_warnings(names)
+            found = template_warnings(names) + scatter_warnings(check.scatter)
         if check is not None and self.options.calibrate:
             found += check_warnings(check.p_value, check.information)
         else:
