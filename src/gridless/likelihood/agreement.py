@@ -183,7 +183,8 @@ class Agreement:
         events and the parameters, a and b, are those with the least sum of squares of r: an
         estimate from all of the events, moved by the simulation, is not where the cells alone would
         have it. K_cd = exp(-d^2 / 2 h^2) joins neighbours at the distance d, since a fault of the
-        data rarely ends at a cell; h is `SMOOTHING` times the usual distance of nearest neighbours.
+        data rarely ends at a cell; h is `SMOOTHING` times the usual distance of nearest neighbours, and
+        of joined cells the mean counts.
         The scale g and the degrees of freedom are those with which chi2 has the mean and the
         variance of its distribution. Cells are joined until each expects enough events, observed
         and simulated.
@@ -212,20 +213,22 @@ class Agreement:
         if not (np.isfinite(residual).all() and np.isfinite(directions).all()):
             return 0.0, 0.0  # only a damaged model has such numbers
         rest = np.eye(len(residual)) - directions @ np.linalg.pinv(directions)
-        centres = (join * share) @ self.cells.centres / (join @ share)[:, None]
-        form = rest @ _kernel(centres) @ rest
+        form = rest @ _kernel(self.cells.centres, join * share) @ rest
         mean, half_variance = float(np.trace(form)), float((form**2).sum())
         if not mean > LEAST_TRACE:
             return 0.0, 0.0
         return float(residual @ form @ residual) * mean / half_variance, mean**2 / half_variance
 
 
-def _kernel(centres: Array) -> Array:
-    """How much neighbouring cells are taken together."""
+def _kernel(centres: Array, shares: Array) -> Array:
+    """How much neighbouring groups of cells are taken together: the mean of K over the cells of
+    both, which are in the groups with `shares` (groups, cells); 1 of a group with itself."""
     squares = ((centres[:, None] - centres) ** 2).sum(axis=-1)
     nearest = np.where(np.eye(len(squares), dtype=bool), np.inf, squares).min(axis=1)
     width = max(SMOOTHING**2 * float(np.median(nearest)), LEAST_SHARE)
-    return np.asarray(np.exp(-squares / (2 * width)))
+    together = shares @ np.exp(-squares / (2 * width)) @ shares.T
+    scale = np.sqrt(np.diag(together))
+    return np.asarray(together / np.outer(scale, scale))
 
 
 def _slopes(c: Array, t: Array) -> Array:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scipy.special import betainc, pdtrc
+from scipy.special import betainc
 
 from gridless.results.printing import probability
 from gridless.templates.arrays import Array
@@ -19,6 +19,7 @@ from gridless.templates.grid import Grid
 
 SMALL_P_VALUE = 1e-3  # below this a test says that data and simulation differ
 OUTSIDE_SHARE = 1e-3  # of the simulation that lies outside of it by definition
+LEAST_OUTSIDE = 1e-9  # share of events, and its relative variance, that are still numbers
 ON_BOUND = 1e-9  # of the range: closer to a bound than this is on it
 NEAR_BOUND = 2.0  # statistical errors from a bound
 TEMPLATE_MARGIN = 0.51  # gaps beyond the outermost template; the paper's grid has 0.5 beside it
@@ -251,16 +252,10 @@ def outside_warnings(
 ) -> list[EstimateWarning]:
     """outside_simulation: `outside` of so many events lie outside of the simulation, where a share
     of so much is expected, known with a variance."""
-    expected = max(share * events, 1e-9)
-    if outside == 0:
-        return []
-    if variance > 0:
-        # At least as many, of a Poisson number whose mean has a gamma distribution.
-        shape = share**2 / variance
-        p = float(betainc(outside, shape, expected / (expected + shape)))
-    else:
-        p = float(pdtrc(outside - 1, expected))
-    if p >= SMALL_P_VALUE:
+    share = max(share, LEAST_OUTSIDE)
+    expected, shape = share * events, 1 / max(variance / share**2, LEAST_OUTSIDE)
+    # At least as many, of a Poisson number whose mean has a gamma distribution.
+    if not outside or betainc(outside, shape, expected / (expected + shape)) >= SMALL_P_VALUE:
         return []
     text = (
         f"{outside / events:.2%} of the events lie outside of the simulation, where "
