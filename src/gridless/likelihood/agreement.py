@@ -183,11 +183,10 @@ class Agreement:
         events and the parameters, a and b, are those with the least sum of squares of r: an
         estimate from all of the events, moved by the simulation, is not where the cells alone would
         have it. K_cd = exp(-d^2 / 2 h^2) joins neighbours at the distance d, since a fault of the
-        data rarely ends at a cell; h is `SMOOTHING` times the usual distance of nearest neighbours, and
-        of joined cells the mean counts.
+        data rarely ends at a cell; h is `SMOOTHING` times the usual distance of nearest neighbours.
         The scale g and the degrees of freedom are those with which chi2 has the mean and the
         variance of its distribution. Cells are joined until each expects enough events, observed
-        and simulated.
+        and simulated; K of joined cells is the mean.
 
         The slopes ds_c/dt fluctuate together with the shares. Where a template tells little of
         theta, moving along them would take away most of what the simulation is off by. So each
