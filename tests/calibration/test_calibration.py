@@ -12,6 +12,7 @@ from gridless.calibration.moments import Moments
 from gridless.calibration.source import Interpolation, TemplateNoise
 from gridless.curves import minimum
 from gridless.curves.curve import Curve
+from gridless.errors import InputError
 
 T = (np.arange(10) + 0.5)[:, None] / 10
 
@@ -133,6 +134,12 @@ def test_numbers_in_a_file_whose_products_overflow_are_refused():
     arrays = calibrate(exact_moments()).arrays()
     with pytest.raises(ValueError, match=r"calibration.a has a number over"):
         from_arrays(arrays | {"a": arrays["a"] * 1e200}).check(len(T), 1)
+
+
+def test_a_summary_that_is_the_same_for_all_events_is_refused():
+    nothing = np.zeros((5, 2, 2))
+    with pytest.raises(InputError, match="the same for all events"):
+        calibrate(Moments(np.linspace(0, 1, 5)[:, None], np.zeros((5, 2)), nothing, nothing))
 
 
 def test_the_noise_of_the_templates_is_that_of_resimulations():

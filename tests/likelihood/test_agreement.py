@@ -1,5 +1,7 @@
 """Goodness of fit of cells whose true shares are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -68,3 +70,11 @@ def test_a_smooth_fault_is_seen_better_together_with_the_neighbours(monkeypatch)
     monkeypatch.setattr(agreement, "SMOOTHING", 1e-3)
     alone = np.array([p_of(cells, one, 0.4) for one in samples])
     assert np.median(np.log(together / alone)) < -1
+
+
+def test_a_share_outside_is_a_share_whatever_a_file_says():
+    cells = cells_of(normal, 1_000, 1)
+    absurd = replace(cells, outside=np.full((2, 3), 1e200))
+    share, variance = absurd.share_outside(np.array([1.0]))
+    assert 0 < share < 2
+    assert 0 < variance < 2

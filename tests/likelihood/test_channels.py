@@ -154,6 +154,7 @@ def test_p_values_of_two_models_combine_by_chi2(channels):
     a, b = first.likelihood(x).named("a"), second.likelihood(y).named("b")
     estimate = (a + b).maximum()
     assert list(estimate.p_values) == ["a", "b"]
+    # The parameter is free in it: the p-value hardly moves with the estimate.
     assert estimate.p_values["a"] == pytest.approx(a.maximum().p_value, abs=0.1)
     parts = [channel.agreement.chi2(np.array([estimate.value])) for channel in (a + b).channels]
     total, dof = np.sum(parts, axis=0)

@@ -60,7 +60,7 @@ class Moments:
         Directions in which c does not vary are left out.
         """
         size = self.effective
-        share = size / size.sum()
+        share = size / (size.sum() or 1.0)
         centre = share @ self.mean
         pooled = np.tensordot(share, self.covariance, 1)
         scale = np.sqrt(np.diag(pooled))

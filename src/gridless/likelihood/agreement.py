@@ -90,8 +90,9 @@ class Cells:
         """The share of good events that is outside at t, and its variance."""
         if self.outside is None:
             return OUTSIDE_SHARE, 0.0
-        share, variance = (float(one) for one in _at(self.outside, t))
-        variance = max(variance, 0.0) + (OUTSIDE_SLACK * share) ** 2
+        # Polynomials may leave the range of shares.
+        share, variance = (min(max(0.0, float(one)), 1.0) for one in _at(self.outside, t))
+        variance += (OUTSIDE_SLACK * share) ** 2
         # Where hardly any are expected, as many as the error allows may be.
         return max(share, float(np.sqrt(variance))), variance
 

@@ -122,12 +122,12 @@ class Process:
     def traces(self, t: Array, weight: Array) -> tuple[Array, Array]:
         """tr(W C) of the noise C, in terms of which sums over coefficients give it: (terms, terms)
         of the nominal mean, and (systematics,) of each linear shift at t."""
-        half = np.linalg.cholesky(weight).T
         # What the templates leave open is not in the fitted curve: only noise is taken as slope.
-        rows = np.einsum("ij,mjr->mir", half, self.noise).reshape(len(self.powers), -1)
+        weighted = np.einsum("ij,mjr->mir", weight, self.noise, optimize=True)
+        of_mean = np.tensordot(self.noise, weighted, ((1, 2), (1, 2)))
         phi = shift_terms(t[: self.t.shape[1]], self.shift_powers)
         of_shifts = [np.einsum("ij,ij", weight, one.noise(phi)) for one in self.linear]
-        return rows @ rows.T, np.array(of_shifts)
+        return of_mean, np.array(of_shifts)
 
     def _kernel(self, t: Array) -> Array:
         if len(self.t) == 1:
