@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+import time
 
 import pytest
 
@@ -10,14 +12,22 @@ from gridless import parallel
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals of POSIX")
 def test_ctrl_c_waits_until_workers_have_started():
-    """Workers inherit what is held back, so that they do not answer it with tracebacks."""
-    waited = []
+    """Workers inherit what is held back, so that they do not answer it with tracebacks. Another
+    thread, such as those of torch, takes the signal if it can."""
+    waited, done = [], threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
 
     def pressed():
         with parallel._interrupts_held():
             os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
             waited.append(True)
 
+    usual = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         pressed()
+    done.set()
+    other.join()
     assert waited
+    assert signal.getsignal(signal.SIGINT) is usual

@@ -3,6 +3,7 @@
 import importlib
 import logging
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
@@ -192,11 +193,21 @@ def _interrupts_held() -> Iterator[None]:
         return
     # Else it is started with the first worker, and lets Ctrl-C through to all of them.
     resource_tracker.ensure_running()
+    waiting: list[int] = []
+    # Other threads of this process do not hold it back: what they take is kept here.
+    ours = threading.current_thread() is threading.main_thread()
+    usual = signal.getsignal(signal.SIGINT) or signal.SIG_DFL
+    if ours:
+        signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if ours:
+            signal.signal(signal.SIGINT, usual)
+        if waiting:
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
