@@ -199,3 +199,10 @@ def test_the_audit_names_what_is_wrong():
     assert not audit["fresh: independent"].met
     assert all(audit[f"{name}: {question}"].met for name in EXAMPLE.systematics
                for question in ("vanishing", "noise", "same sign", "independent"))  # fmt: skip
+
+
+def test_a_group_without_an_event_near_the_simulation_is_refused(model):
+    absurd = np.vstack([X, np.full((1, X.shape[1]), 1e9)])
+    group = np.append(np.zeros(len(X)), 1.0)
+    with pytest.raises(gl.InputError, match="near enough to the simulation"):
+        model.likelihood(absurd, by=group)

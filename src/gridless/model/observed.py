@@ -91,6 +91,11 @@ def observed_sums(
     network: Network, measurement: Measurement, table: Array, weights: Array | None
 ) -> Sums:
     """Sums over observed events of their summaries: all that a measurement needs of them."""
+    if not len(table):
+        raise InputError(
+            "x: no event, or none of a group, lies near enough to the simulation to count; look "
+            "for missing values and wrong units"
+        )
     parts = [
         sums_of(measurement.summaries(c.mean(0), z), None if weights is None else weights[part])
         for part, c, z in event_features(network, table)
