@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, factorial, ndtr
 
 from gridless.calibration.calibration import Calibration
-from gridless.calibration.mean_curve import MODERATE, RATES, curve_powers, log_prior, prior_table
+from gridless.calibration.mean_curve import OWN_PRIORS, PriorTable, curve_powers, log_prior
 from gridless.curves import chebyshev
 from gridless.curves.polynomials import powers_up_to, terms
 from gridless.results import printing
@@ -24,7 +24,7 @@ BEYOND_P_VALUE = 0.01  # below this the means bend more than one event resolves
 MOST_SUSPECTS = 1 / 3  # of the templates: where more are off, none can be called the wrong one
 # Rates at which the prior of a curve may fall off. Where observables change much between templates,
 # the large ones are needed; a template cannot choose them for itself, since it is left out.
-CHECK_RATES = (*RATES, 0.6, 0.8)
+CHECK_PRIORS = PriorTable(OWN_PRIORS.widths, (*OWN_PRIORS.rates, 0.6, 0.8))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,11 +249,11 @@ def _given_others(t: Array, means: Array, of_means: Array, score: Array, masked:
 
     def along(direction: Array) -> tuple[Array, Array]:
         y = means @ direction
-        table = prior_table(powers, float(np.ptp(y)), CHECK_RATES)
+        table = CHECK_PRIORS.coefficients(powers, float(np.ptp(y)))
         rows = matrix * table[:, None]
         noise = np.einsum("i,kij,j->k", direction, of_means, direction)
         covariance = rows @ np.swapaxes(rows, 1, 2) + np.diag(noise)
-        before = log_prior(table, MODERATE * float(y.std()) or 1.0)
+        before = log_prior(table, y[:, None])
         return _left_out(matrix[:, free], y, covariance, before, masked)
 
     of_scores = np.ones((2, parameters, count))

@@ -4,8 +4,9 @@ mu(theta) = sum_m beta_m phi_m(theta) with polynomials phi_m, more of them than 
 Constant and linear terms are free. Those of degree m have a normal prior of width s up to a degree
 m_0, and of s r^(m - m_0) beyond: smooth functions have coefficients that fall off. The curves with
 all s, r and m_0 of a table are averaged, weighted by how likely each makes the means of the
-templates. The uncertainty of mu then has two parts: the statistics of the templates, and what they
-leave open between them.
+templates. The components of the summary share s, r and m_0, since one alone tells little of them.
+The uncertainty of mu then has two parts: the statistics of the templates, and what they leave open
+between them.
 """
 
 from dataclasses import dataclass
@@ -21,18 +22,42 @@ from gridless.curves.polynomials import Powers, powers_up_to, slopes, terms
 from gridless.templates.arrays import Array
 
 MAX_DEGREE = {1: 16, 2: 6, 3: 4}  # by the number of parameters
-# Widths s of the prior, in units of how much the means of the templates differ.
-WIDTHS = (0.0, *np.geomspace(1e-3, 1.0, 13))
-# Rates r at which it falls off: about 0.4 where one event resolves a gap between templates. Larger
-# ones could follow a template that has a wrong label.
-RATES = (0.15, 0.3, 0.45)
-# Degrees m_0 from which it falls off: where one event resolves a gap, coefficients begin to fall
-# only at about half as many as there are templates.
+# Degrees m_0 from which the prior falls off: where one event resolves a gap, coefficients begin to
+# fall only at about half as many as there are templates.
 PLATEAUS = (2, 4)
-# Width that is usual beforehand, in units of the spread of the means over the templates.
-MODERATE = 0.3
+MODERATE = 0.3  # width that is usual beforehand, in units of the spread of the means
 # Sizes of coefficients, in units of the largest that the resolution of one event allows.
 RESOLVED = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+
+
+class PriorTable(NamedTuple):
+    """The priors that are averaged over: all their widths s, in units of how much the means of the
+    templates differ, rates r, and degrees m_0."""
+
+    widths: tuple[float, ...]
+    rates: tuple[float, ...]
+    plateaus: tuple[int, ...] = PLATEAUS
+
+    def of(self, templates: int) -> "PriorTable":
+        """Those for so many templates: with few, priors fall off from the lowest degree."""
+        most = max(self.plateaus[0], templates // 2)
+        return self._replace(plateaus=tuple(m for m in self.plateaus if m <= most))
+
+    def coefficients(self, powers: Powers, span: float) -> Array:
+        """The widths (priors, terms) of the coefficients of a component that changes by `span` over
+        the templates; 0 stands for constant and linear terms, which are free."""
+        degree = powers.sum(axis=1)
+        table = np.array(list(product(*self)))
+        width, rate, plateau = (column[:, None] for column in table.T)
+        widths = width * span * rate ** np.maximum(degree - plateau, 0.0)
+        return np.where(degree <= 1, 0.0, widths)
+
+
+# Coefficients fall off by about 0.4 where one event resolves a gap between templates, by more where
+# gaps are wider. No width is 0: means that noise does not tell from a straight line may still bend.
+SHARED_PRIORS = PriorTable(tuple(np.geomspace(0.01, 1.0, 9)), (0.15, 0.3, 0.45, 0.6))
+# Of a component with a prior of its own, which leaves open what one event resolves in any case.
+OWN_PRIORS = PriorTable((0.0, *np.geomspace(1e-3, 1.0, 13)), (0.15, 0.3, 0.45))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +117,8 @@ def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     moments : Moments
         Those of the whitened summary.
     certain : bool
-        For long summaries and few templates, as measurements have them. Components are turned
-        towards curvature only where it exceeds the noise: else the one with the most curvature is
-        the one with the most noise. Curvatures far beyond the change of the means are unlikely
-        beforehand. The prior falls off at the latest from the degree that is half the number of
-        templates. If some components have the curvature that one event resolves, all may have it.
+        For long summaries and few templates, as measurements have them: few of many components
+        bend, and each has a prior of its own, see `_own_priors`.
 
     Returns
     -------
@@ -105,23 +127,15 @@ def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     count, parameters = moments.t.shape
     powers = curve_powers(count, parameters)
     matrix = terms(moments.t, powers)
-    rotation = _rotation(matrix, powers, moments, certain)
-    means = moments.mean @ rotation
-    covariance = rotation.T @ moments.mean_covariance @ rotation
-    scale = MODERATE * float(means.std(axis=0).max()) if certain else np.inf
-    variances = np.einsum("kii->ik", covariance)
-    plateaus: tuple[int, ...] = PLATEAUS
-    resolved = np.zeros(len(powers))
     if certain:
-        plateaus = tuple(m for m in PLATEAUS if m <= max(PLATEAUS[0], count // 2))
-        resolved = _resolved_widths(matrix, powers, means, variances)
-    priors = []
-    for y, variance in zip(means.T, variances, strict=True):
-        table = prior_table(powers, float(np.ptp(y)), plateaus=plateaus)
-        before = log_prior(table, scale)
-        priors.append(
-            _average_prior(matrix, powers, y, variance, np.hypot(table, resolved), before)
-        )
+        rotation, priors = _own_priors(matrix, powers, moments)
+    else:
+        means, variances = moments.mean, np.einsum("kii->ik", moments.mean_covariance)
+        rotation = np.eye(len(variances))
+        span = float(np.ptp(means, axis=0).max())
+        table = SHARED_PRIORS.of(count).coefficients(powers, span)
+        before = log_prior(table, means)
+        priors = _average_priors(matrix, powers, means, variances, table, before)
     return _posterior(matrix, powers, priors, moments, rotation)
 
 
@@ -130,26 +144,12 @@ def curve_powers(templates: int, parameters: int) -> Powers:
     return powers_up_to(min(MAX_DEGREE[parameters], templates + 2), parameters)
 
 
-def prior_table(
-    powers: Powers,
-    span: float,
-    rates: tuple[float, ...] = RATES,
-    plateaus: tuple[int, ...] = PLATEAUS,
-) -> Array:
-    """The priors that are averaged over: widths (priors, terms) of the coefficients of a component
-    that changes by `span` over the templates; 0 stands for constant and linear terms, which are
-    free."""
-    degree = powers.sum(axis=1)
-    table = np.array(list(product(WIDTHS, rates, plateaus)))
-    width, rate, plateau = (column[:, None] for column in table.T)
-    widths = width * span * rate ** np.maximum(degree - plateau, 0.0)
-    return np.where(degree <= 1, 0.0, widths)
-
-
-def log_prior(table: Array, scale: float) -> Array:
+def log_prior(table: Array, means: Array) -> Array:
     """How unlikely beforehand each of the priors (priors, terms) is: more so, the more its widths
-    are beyond `scale`. Few templates leave any curvature open."""
-    return np.asarray(-2 * np.log1p((table.max(axis=1) / scale) ** 2))
+    are beyond a share of the spread of the means (templates, d). Few templates leave any curvature
+    open."""
+    usual = MODERATE * float(means.std(axis=0).max()) or 1.0
+    return np.asarray(-2 * np.log1p((table.max(axis=1) / usual) ** 2))
 
 
 class _Prior(NamedTuple):
@@ -214,13 +214,31 @@ def _across(matrices: list[Array]) -> Array:
     return result.reshape(count * size, count * size)
 
 
-def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) -> Array:
+def _own_priors(matrix: Array, powers: Powers, moments: Moments) -> tuple[Array, list[_Prior]]:
+    """Components (d, d) of a long summary, and a prior for each.
+
+    Components are turned towards curvature only where it exceeds the noise: else the one with the
+    most curvature is the one with the most noise. If some components have the curvature that one
+    event resolves, all may have it.
+    """
+    rotation = _rotation(matrix, powers, moments)
+    means = moments.mean @ rotation
+    variances = np.einsum("ji,kjl,li->ik", rotation, moments.mean_covariance, rotation)
+    resolved = _resolved_widths(matrix, powers, means, variances)
+    priors = []
+    for i in range(len(variances)):
+        own, its = means[:, i : i + 1], variances[i : i + 1]
+        table = OWN_PRIORS.of(len(means)).coefficients(powers, float(np.ptp(own)))
+        before, table = log_prior(table, means), np.hypot(table, resolved)
+        priors += _average_priors(matrix, powers, own, its, table, before)
+    return rotation, priors
+
+
+def _rotation(matrix: Array, powers: Powers, moments: Moments) -> Array:
     """Components (d, d) in which the curvature of mu is spread over as few as possible."""
     linear = matrix[:, powers.sum(axis=1) <= 1]
     means = moments.mean
     straight = linear @ np.linalg.lstsq(linear, means, rcond=None)[0]
-    if not certain:
-        return np.asarray(np.linalg.svd(means - straight, full_matrices=True)[2].T)
     count, size = means.shape
     noise = np.sqrt(np.trace(moments.mean_covariance, axis1=1, axis2=2) / size)
     _, values, vectors = np.linalg.svd((means - straight) / noise[:, None], full_matrices=True)
@@ -231,31 +249,40 @@ def _rotation(matrix: Array, powers: Powers, moments: Moments, certain: bool) ->
     return np.asarray(np.linalg.qr(np.vstack([kept, np.eye(size)]).T)[0])
 
 
-def _average_prior(
-    matrix: Array, powers: Powers, means: Array, variances: Array, table: Array, before: Array
-) -> _Prior:
-    """The priors of a table, averaged for one component by how likely each is before and makes its
-    means.
+def _average_priors(
+    matrix: Array,
+    powers: Powers,
+    means: Array,
+    variances: Array,
+    table: Array,
+    before: Array,
+) -> list[_Prior]:
+    """The priors of a table, averaged by how likely each is before and makes the means (templates,
+    d) of all components together; one for each component.
 
     Prior h has the posterior covariance C_h. The normal prior whose posterior has the average C of
     these is that with the precision C^-1 - X' V^-1 X, X being the terms at the templates and V the
-    variances of the means: its most likely coefficients are the average of those of all priors.
+    variances (d, templates) of the means: its most likely coefficients are the average of those of
+    all priors.
     """
     free = powers.sum(axis=1) <= 1
     widths = np.where(free, 1.0, table)
-    fits = ridge(matrix * widths[:, None], means, variances, free)
-    score = fits.log_evidence + before
+    fits = ridge((matrix * widths[:, None])[:, None], means.T, variances, free)
+    score = fits.log_evidence.sum(axis=1) + before
     weight = np.exp(score - score.max())
     weight /= weight.sum()
     typical = np.sqrt(weight @ widths**2).clip(min=1e-300)
     ratio = widths / typical
-    covariances = ratio[:, :, None] * np.linalg.inv(fits.curvature) * ratio[:, None]
-    average = np.tensordot(weight, covariances, 1)
     rows = matrix * typical
-    precision = np.linalg.inv(average) - (rows.T / variances) @ rows
-    off = ratio * fits.coefficients
-    off = off - weight @ off
-    return _Prior(typical, precision, (off * weight[:, None]).T @ off)
+    priors = []
+    for i, variance in enumerate(variances):
+        covariances = ratio[:, :, None] * np.linalg.inv(fits.curvature[:, i]) * ratio[:, None]
+        average = np.tensordot(weight, covariances, 1)
+        precision = np.linalg.inv(average) - (rows.T / variance) @ rows
+        off = ratio * fits.coefficients[:, i]
+        off = off - weight @ off
+        priors.append(_Prior(typical, precision, (off * weight[:, None]).T @ off))
+    return priors
 
 
 def _resolved_widths(matrix: Array, powers: Powers, means: Array, variances: Array) -> Array:
