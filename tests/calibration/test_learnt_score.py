@@ -45,6 +45,26 @@ def test_more_events_and_held_parameters_change_it_as_other_sources():
     assert (score + score).slopes(np.array([0.3]))[0] == pytest.approx(-0.2, abs=1e-4)
 
 
+def test_a_summary_with_a_component_that_says_nothing_new_is_taken_back_whole():
+    """c = (x, 30 x): whitening leaves one of two components, of very different sizes."""
+    scale = np.array([1.0, 30.0])
+    covariance = np.tile(np.outer(scale, scale), (len(T), 1, 1))
+    known = calibrate(Moments(T, T * scale, covariance, covariance / 1e6))
+    assert known.transform.shape == (2, 1)
+    np.testing.assert_allclose(known.centre + known.mean(T) @ known.back, T * scale, atol=1e-4)
+
+
+def test_a_linear_network_that_is_right_passes_the_score_check():
+    """Its two coefficients are nearly the same function of the only observable."""
+    example = OneObservable()
+    options = {"hidden": (), "seed": 1, "calibrate": False, "replicas": 0}
+    model = gl.fit(example.templates(3_000, seed=1), **options)
+    assert model.known.transform.shape == (2, 1)
+    assert not model.check.failed
+    estimate = model.likelihood(example.sample(0.4, 3_000, seed=3)).maximum()
+    assert "score_check" not in [warning.name for warning in estimate.warnings]
+
+
 def test_a_biased_fit_is_told_and_a_good_one_is_not():
     example = OneObservable()
     templates, x = example.templates(5_000, seed=1), example.sample(0.2, 10_000, seed=2)

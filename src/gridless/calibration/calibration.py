@@ -55,6 +55,8 @@ class Calibration:
         Where the templates are, in units of the range.
     centre, transform : array (d,), array (d, kept)
         y = (c - centre) @ transform is the whitened summary.
+    back : array (kept, d)
+        centre + y @ back is the mean of c for a known y: c itself where nothing was left out.
     a_powers, a : array (terms, parameters), array (terms, kept)
         The polynomials a(t).
     b_powers, b : array (terms, parameters), array (terms,)
@@ -70,6 +72,7 @@ class Calibration:
     t: Array
     centre: Array
     transform: Array
+    back: Array
     a_powers: Powers
     a: Array
     b_powers: Powers
@@ -184,6 +187,7 @@ class Calibration:
             "residual": (mean.residual, (templates, kept)),
             "residual_covariance": (mean.residual_covariance, (templates, kept, kept)),
             "spread": (self.spread, (parameters, parameters, *[spread] * parameters)),
+            "back": (self.back, (kept, size)),
         }
         for name, (array, shape) in shapes.items():
             if array.shape != shape:
@@ -198,7 +202,7 @@ class Calibration:
         """Everything as arrays and numbers, by name: what a file holds."""
         mean = self.mean
         return {
-            "t": self.t, "centre": self.centre, "transform": self.transform,
+            "t": self.t, "centre": self.centre, "transform": self.transform, "back": self.back,
             "a_powers": self.a_powers, "a": self.a, "b_powers": self.b_powers, "b": self.b,
             "noise": self.noise, "spread": self.spread,
             "mean_powers": mean.powers, "mean": mean.coefficients, "response": mean.response,
@@ -215,10 +219,13 @@ def from_arrays(arrays: dict[str, Array]) -> Calibration:
         arrays["mean_powers"].astype(np.int64), arrays["mean"], arrays["response"], arrays["open"],
         arrays["residual"], arrays["residual_covariance"], chi2, dof, information,
     )  # fmt: skip
+    transform = arrays["transform"]
+    # Files of before it was kept have no `back`.
+    back = arrays["back"] if "back" in arrays else np.asarray(np.linalg.pinv(transform))
     return Calibration(
-        arrays["t"], arrays["centre"], arrays["transform"], arrays["a_powers"].astype(np.int64),
-        arrays["a"], arrays["b_powers"].astype(np.int64), arrays["b"], mean, arrays["noise"],
-        arrays["spread"],
+        arrays["t"], arrays["centre"], transform, back,
+        arrays["a_powers"].astype(np.int64), arrays["a"], arrays["b_powers"].astype(np.int64),
+        arrays["b"], mean, arrays["noise"], arrays["spread"],
     )  # fmt: skip
 
 
@@ -253,7 +260,11 @@ def calibrate(moments: Moments) -> Calibration:
     t = chebyshev.box_points(sizes)
     da = slopes(t, a_powers) @ a
     spread = _spread_tensor(np.einsum("npi,nij,nqj->npq", da, local(t), da), sizes)
-    made = Calibration(white.t, centre, transform, a_powers, a, b_powers, b, mean, noise, spread)
+    # The covariance of y and c; that of y is 1.
+    back = transform.T @ moments.pooled
+    made = Calibration(
+        white.t, centre, transform, back, a_powers, a, b_powers, b, mean, noise, spread
+    )
     # As from a file: the order of numbers in memory decides the last digits of products.
     return from_arrays({name: np.ascontiguousarray(v) for name, v in made.arrays().items()})
 

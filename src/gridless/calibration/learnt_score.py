@@ -35,7 +35,7 @@ class LearntScore(MeanNoise):
         """The mean score at t, and in further rows its independent uncertainties."""
         known = self.calibration
         score = self._mean_curve(known.mean(t[None])[0]).gradient(t)
-        of_summary = known.mean_changes(t[None])[0].T @ self._back
+        of_summary = known.mean_changes(t[None])[0].T @ known.back
         return np.vstack([score, of_summary @ self._slopes(t)])
 
     def check(self) -> ScoreCheck:
@@ -44,7 +44,7 @@ class LearntScore(MeanNoise):
         means, covariances = known.template_means()
         shifts, errors, event_errors, chi2 = [], [], [], 0.0
         for t, mean, covariance in zip(known.t, means, covariances, strict=True):
-            curve, slopes = self._mean_curve(mean), self._back @ self._slopes(t)
+            curve, slopes = self._mean_curve(mean), known.back @ self._slopes(t)
             score, of_score = curve.gradient(t), slopes.T @ covariance @ slopes
             response = np.linalg.pinv(-curve.hessian(t), hermitian=True)
             chi2 += float(score @ np.linalg.pinv(of_score, hermitian=True) @ score)
@@ -56,14 +56,9 @@ class LearntScore(MeanNoise):
             float(known.t.size), template_p_values(known), known.mean.information,
         )  # fmt: skip
 
-    @property
-    def _back(self) -> Array:
-        """From whitened summaries to those of the network: (kept, d)."""
-        return np.asarray(np.linalg.pinv(self.calibration.transform))
-
     def _mean_curve(self, mean: Array) -> Curve:
         """The mean log density of events whose whitened summary has this mean."""
-        c = self.calibration.centre + mean @ self._back
+        c = self.calibration.centre + mean @ self.calibration.back
         total = chebyshev.add(np.tensordot(c, self.curves, 1), -self.log_q)
         axes = tuple(range(self.calibration.parameters))
         return Curve(len(axes), ((axes, total),))

@@ -44,6 +44,16 @@ class Moments:
         the members of an ensemble disagree."""
         return np.asarray(self.effective[:, None, None] * self.mean_covariance)
 
+    @property
+    def share(self) -> Array:
+        """The share of each template in the effective events of all."""
+        return np.asarray(self.effective / (self.effective.sum() or 1.0))
+
+    @property
+    def pooled(self) -> Array:
+        """The covariance (d, d) of c of one event, averaged over the templates."""
+        return np.tensordot(self.share, self.covariance, 1)
+
     def of(self, templates: NDArray[np.bool_]) -> "Moments":
         """Those of some of the templates."""
         return Moments(
@@ -59,10 +69,7 @@ class Moments:
 
         Directions in which c does not vary are left out.
         """
-        size = self.effective
-        share = size / (size.sum() or 1.0)
-        centre = share @ self.mean
-        pooled = np.tensordot(share, self.covariance, 1)
+        centre, pooled = self.share @ self.mean, self.pooled
         scale = np.sqrt(np.diag(pooled))
         scale = np.where(scale > 0, scale, 1.0)
         values, vectors = np.linalg.eigh(pooled / np.outer(scale, scale))

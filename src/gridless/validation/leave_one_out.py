@@ -102,8 +102,8 @@ def mean_without(moments: Moments, k: int) -> tuple[Array, Array]:
     found = calibrate(moments.of(rest))
     t = moments.t[k][None]
     covariance = found.mean_covariance(t)[0]
-    back = np.linalg.pinv(found.transform)  # from the summaries that it has whitened anew
-    return found.centre + found.mean(t)[0] @ back, back.T @ covariance @ back
+    # From the summaries that it has whitened anew to those of the moments.
+    return found.centre + found.mean(t)[0] @ found.back, found.back.T @ covariance @ found.back
 
 
 def _refitted(templates: Templates, options: FitOptions, k: int) -> Estimate:
