@@ -11,6 +11,7 @@ import gridless as gl
 from gridless.analysis.loading import load_analysis
 from gridless.cli.main import main
 from gridless.errors import InputError
+from gridless.model.stream import read_observed
 
 ANALYSIS = """
 templates: mc_{theta}.npz
@@ -215,6 +216,13 @@ def test_data_are_divided_by_the_selections_or_given_by_channel(folder, model):
     assert 0 <= divided["channels"]["p_value"] <= 1
     errors = [groups[name]["theta"]["error"] for name in ("soft", "hard")]
     assert divided["parameters"]["theta"]["error"] < min(errors)
+
+
+def test_a_file_that_channels_divide_is_recorded_once(folder, model):
+    _, (record,) = read_observed(gl.load(model), str(folder / "data.npz"))
+    assert (record.events, record.of) == (2_995, 3_000)
+    both = {name: str(folder / "data.npz") for name in gl.load(model)}
+    assert read_observed(gl.load(model), both)[1] == [record]
 
 
 def test_the_sum_is_that_of_the_channels(folder, model):

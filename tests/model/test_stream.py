@@ -17,6 +17,7 @@ import pytest
 
 import gridless as gl
 from gridless.examples import OneObservable
+from gridless.files import read as reading
 from gridless.files.read import pieces, stream
 from gridless.model import stream as streaming
 from gridless.model.storage.file import model_bytes
@@ -87,6 +88,21 @@ def test_it_is_the_likelihood_of_all_events(model, files, weight, small_tasks):
     np.testing.assert_allclose(streamed.scan(theta), whole.scan(theta), atol=1e-4)
     assert streamed.maximum().value == pytest.approx(whole.maximum().value, abs=1e-7)
     assert streamed.maximum().stat == pytest.approx(whole.maximum().stat, rel=1e-5)
+
+
+def test_files_are_counted_while_they_are_read(model, files, small_tasks, monkeypatch):
+    """Two files in several pieces each; a second reading would cost as much as the first."""
+    opened = []
+    blocks = reading.stream
+    monkeypatch.setattr(streaming, "stream", lambda *a: opened.append(a[0]) or blocks(*a))
+    given = sources(files, "parquet")
+    likelihood, records = streaming.read_observed(model, given, where="x > 0.4")
+    assert [record.source for record in records] == given
+    assert [record.of for record in records] == [5_000, 5_000]
+    assert sum(record.events for record in records) == likelihood.events
+    assert likelihood.offered == 10_000
+    assert records == [gl.read(one, "x", selection="x > 0.4").record for one in given]
+    assert len(opened) == sum(len(pieces(one, REQUEST, streaming.TASK_ROWS)) for one in given)
 
 
 def _same(one, other):

@@ -61,7 +61,7 @@ def report(
 
     check_extra()
     from gridless.likelihood.derived import restricted
-    from gridless.model.stream import observed_files
+    from gridless.model.stream import read_observed
 
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)
@@ -72,10 +72,8 @@ def report(
     likelihood: Any = None
     files: list[gl.FileRecord] = []
     if data:
-        sources = channel_data(trained, data)
-        likelihood = gl.read_likelihood(trained, sources, weight, where)
+        likelihood, files = read_observed(trained, channel_data(trained, data), weight, where)
         likelihood = restricted(likelihood, constrain, fix)
-        files = observed_files(trained, sources, where)
     gl.write_report(
         *(output, trained, likelihood, table),
         level=level or 0.95,

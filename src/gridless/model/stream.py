@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
+from itertools import islice
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 from gridless.errors import InputError, check_kind
 from gridless.files.read import (
@@ -84,43 +85,81 @@ def read_likelihood(
     if isinstance(model, Channels):
         if by is not None:
             raise InputError("by: for the events of one channel; give its model, channels[name]")
-        return _of_channels(model, sources, weight, where, executor)
+        return _of_channels(model, by_channel(model, sources), weight, where, executor)[0]
     check_kind(model, Model, "model")
-    files = _listed(sources)
+    return _of_model(model, _listed(sources), weight, where, executor, by)[0]
+
+
+def read_observed(
+    model: Model | Channels, sources: Any, weight: str | None = None, where: str | None = None
+) -> tuple[Likelihood, list[FileRecord]]:
+    """The likelihood of the events in files, and a record of every file: for `write_report`.
+    Arguments as for `read_likelihood`."""
+    given = by_channel(model, sources)
+    if isinstance(model, Channels):
+        likelihood, counted = _of_channels(model, given, weight, where, None)
+    else:
+        likelihood, records = _of_model(model, given[""], weight, where)
+        counted = {"": records}
+    files = []
+    for source, places in _readers(given):
+        found = [counted[name][place] for name, place in places.items()]
+        used = sum(record.events for record in found)
+        files.append(replace(found[0], events=used, checksum=checksum(source)))
+    return likelihood, files
+
+
+def _of_model(
+    model: Model,
+    files: list[Any],
+    weight: str | None,
+    where: str | None,
+    executor: Any = None,
+    by: str | None = None,
+) -> tuple[Likelihood, list[FileRecord]]:
+    """The likelihood of the events of one model, and how many of each file it has."""
     query = _observed_query(model, weight, where, by)
     if not files:
         raise InputError("sources: none; give at least one file of observed events")
     check_distinct(files)
+    cut = [pieces(source, query, TASK_ROWS) for source in files]
     tasks = [
         (model, source, rows, query)
-        for source in files
-        for rows in pieces(source, query, TASK_ROWS)
+        for source, parts in zip(files, cut, strict=True)
+        for rows in parts
     ]
     results = run(_piece_likelihood, tasks, executor, "likelihood")
-    found = [(part, total) for part, total, _ in results if part is not None]
+    found = [piece.likelihood for piece in results if piece.likelihood is not None]
     if not found:
         names = ", ".join(str(source) for source in files)
         raise InputError(f"{names}: no event passes the selection {query.selection!r}; widen it")
     if weight is not None:
-        check_total(sum(total for _, total in found))
-    likelihood = _tree_sum([part for part, _ in found])
-    check_used(likelihood.events, sum(_rows(part) for part, _ in found))
-    if query.selection is None:
-        return likelihood
-    offered = sum(rows for _, _, rows in results)
-    return likelihood.with_offered(offered)
+        check_total(sum(piece.weight for piece in results))
+    likelihood = _tree_sum(found)
+    check_used(likelihood.events, sum(piece.used for piece in results))
+    if query.selection is not None:
+        likelihood = likelihood.with_offered(sum(piece.rows for piece in results))
+    records, rest = [], iter(results)
+    for source, parts in zip(files, cut, strict=True):
+        own = list(islice(rest, len(parts)))
+        used, rows = sum(piece.used for piece in own), sum(piece.rows for piece in own)
+        records.append(FileRecord(label(source), used, of=rows))
+    return likelihood, records
 
 
 def _of_channels(
-    channels: Channels, sources: Any, weight: str | None, where: str | None, executor: Any
-) -> Likelihood:
-    """The sum of the likelihoods of all channels."""
-    given = by_channel(channels, sources)
+    channels: Channels,
+    given: dict[str, list[Any]],
+    weight: str | None,
+    where: str | None,
+    executor: Any,
+) -> tuple[Likelihood, dict[str, list[FileRecord]]]:
+    """The sum of the likelihoods of all channels, and how many events each has of its files."""
     divided = _divisions(channels, given, where)
-    parts = {}
+    parts, records = {}, {}
     for name, model in channels.items():
         try:
-            part = read_likelihood(model, given[name], weight, where, executor)
+            part, records[name] = _of_model(model, given[name], weight, where, executor)
         except InputError as error:
             raise InputError(f"channel {name}: {error}") from error
         # Of a source that several channels divide, each row is offered once.
@@ -130,7 +169,7 @@ def _of_channels(
                 twice += found.rows - found.each[names.index(name)]
                 twice -= found.unused if name == names[0] else 0
         parts[name] = part.with_offered(part.offered - twice) if part.offered and twice else part
-    return channels.summed(parts)
+    return channels.summed(parts), records
 
 
 def by_channel(model: Model | Channels, sources: Any) -> dict[str, list[Any]]:
@@ -153,7 +192,8 @@ def _divisions(
 ) -> list[tuple[list[str], Division]]:
     """The channels that read the same source, and how they divide it; no event may be in two."""
     found = []
-    for source, names in _readers(given):
+    for source, places in _readers(given):
+        names = list(places)
         if len(names) < 2:
             continue
         one = division(source, [channels[name].query.where(where) for name in names])
@@ -167,30 +207,18 @@ def _divisions(
     return found
 
 
-def _readers(given: dict[str, list[Any]]) -> Iterable[tuple[Any, list[str]]]:
-    """Every source with the channels that read it."""
-    readers: dict[Any, tuple[Any, list[str]]] = {}
+def _readers(given: dict[str, list[Any]]) -> Iterable[tuple[Any, dict[str, int]]]:
+    """Every source with the channels that read it, and its place among the sources of each."""
+    readers: dict[Any, tuple[Any, dict[str, int]]] = {}
     keys = {source_key(source) for sources in given.values() for source in sources}
     bare = {file for file, inside in keys if inside is None}
     for name, sources in given.items():
-        for source in sources:
+        for place, source in enumerate(sources):
             file, inside = source_key(source)
             # Without a name it is the only table of the file.
             key = (file, None if file in bare else inside)
-            readers.setdefault(key, (source, []))[1].append(name)
+            readers.setdefault(key, (source, {}))[1][name] = place
     return readers.values()
-
-
-def observed_files(
-    model: Model | Channels, sources: Any, where: str | None = None
-) -> list[FileRecord]:
-    """A record of every observed file: for `write_report`. Arguments as for `read_likelihood`."""
-    models, files = models_of(model), []
-    for source, names in _readers(by_channel(model, sources)):
-        found = division(source, [models[name].query.where(where) for name in names])
-        used = found.rows - found.unused
-        files.append(FileRecord(label(source), used, checksum(source), found.rows))
-    return files
 
 
 def observed_events(
@@ -275,14 +303,21 @@ def read_samples(
     return read_known(sources, query, model.grid.parameters)
 
 
-def _piece_likelihood(
-    model: Model, source: Any, rows: Rows, query: Query
-) -> tuple[Likelihood | None, float, int]:
-    """The likelihood of some rows of a file, None if none of them passes the selection; the sum of
-    their weights; and how many rows there are."""
+class _Piece(NamedTuple):
+    """Some rows of a file: the likelihood of those that pass the selection, None if there are none;
+    the sum of their weights, their number, and the number of all rows."""
+
+    likelihood: Likelihood | None
+    weight: float
+    used: int
+    rows: int
+
+
+def _piece_likelihood(model: Model, source: Any, rows: Rows, query: Query) -> _Piece:
+    """The likelihood of some rows of a file, block by block."""
     counts: list[int] = []
     likelihood: Likelihood | None = None
-    total = 0.0
+    total, used = 0.0, 0
     for x, weights in stream(source, query, BLOCK_ROWS, rows, counts.append):
         if weights is not None:
             check_squares(weights)
@@ -292,13 +327,8 @@ def _piece_likelihood(
             part = model.likelihood_of(x, weights)
         likelihood = part if likelihood is None else likelihood + part
         total += len(x) if weights is None else float(weights.sum())
-    return likelihood, total, sum(counts)
-
-
-def _rows(likelihood: Likelihood) -> int:
-    """The number of events with those that are left out."""
-    filled = [c.agreement.filling for c in likelihood.channels if c.agreement is not None]
-    return sum(filling.rows for filling in filled)
+        used += len(x)
+    return _Piece(likelihood, total, used, sum(counts))
 
 
 def _tree_sum(parts: list[Likelihood]) -> Likelihood:
