@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gridless.errors import InputError
-from gridless.files.patterns import find
+from gridless.files.sources import find
 
 
 def touch(folder, *names):

@@ -3,8 +3,8 @@
 import json
 import re
 
-from gridless.files.patterns import find
 from gridless.files.read import open_table
+from gridless.files.sources import find
 
 TEMPLATE = """\
 # What gridless is to fit. `gridless audit analysis.yaml` checks the templates,

@@ -12,9 +12,10 @@ from pydantic import ValidationError
 from gridless.analysis.analysis import Analysis
 from gridless.analysis.loading import by_channel, load_analysis
 from gridless.analysis.starting import number_columns
-from gridless.cli.options import Command, check_places, weight, where, with_options
+from gridless.cli.options import Command, weight, where, with_options
 from gridless.errors import InputError
-from gridless.files.patterns import find, listed
+from gridless.files.sources import find, is_pattern, listed
+from gridless.files.write import check_outputs
 
 # The flags that give the settings of an analysis.
 FLAGS = {
@@ -42,7 +43,7 @@ def template_options(command: Command) -> Command:
     ) -> Any:
         analysis = analysis_from_flags(templates, bounds, observables, weight, selection)
         if templates.endswith((".yaml", ".yml")):
-            check_places([others.get("output")], [Path(templates)])
+            check_outputs([others.get("output")], [Path(templates)])
         return command(analysis=analysis, **others)
 
     return with_options(
@@ -96,7 +97,7 @@ def analysis_from_flags(
     if not observables:
         missing = "-x: missing; give columns or expressions, -x m_jjb,m_jj"
         try:
-            there = listed(number_columns(find(templates)[0][1])) if "{" in templates else ""
+            there = listed(number_columns(find(templates)[0][1])) if is_pattern(templates) else ""
         except InputError as error:
             raise InputError(missing) from error
         raise InputError(f"{missing}; the files have {there}" if there else missing)

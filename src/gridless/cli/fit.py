@@ -18,13 +18,13 @@ from gridless.cli.analysis_flags import template_options
 from gridless.cli.options import (
     Command,
     as_json,
-    check_places,
     command_line,
     output_file,
     print_json,
     with_options,
 )
 from gridless.errors import InputError
+from gridless.files.write import check_outputs
 from gridless.model.record import FitOptions
 
 # The flags of the penalty and the arguments of `gl.Penalty` that they give.
@@ -139,7 +139,7 @@ def fit(
     from gridless.training.checkpoint import checkpoint_path
 
     checkpoint = output.with_name(f".{output.name}.checkpoint")
-    check_places([output, checkpoint], [s for one in found.values() for s in one.sources])
+    check_outputs([output, checkpoint], [s for one in found.values() for s in one.sources])
     try:
         with distributed.joined():
             model = gl.fit_files(analysis, where=where, checkpoint=checkpoint, **options)

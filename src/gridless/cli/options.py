@@ -147,12 +147,13 @@ def check_model_first(
     if swapped:
         raise InputError(f"{swapped[0]}: a model where data belong; give one model, then the data")
     from gridless.files.sources import check_readable
+    from gridless.files.write import check_outputs
     from gridless.model.storage.header import split_channel
 
     check_readable(split_channel(model)[0], "give a model written by `gridless fit`")
     # `soft=file` is a file of that name, or one of the channel.
     files = [*data, *(source.partition("=")[2] for source in data if "=" in source)]
-    check_places(outputs, [model, *files, *(one for one in others if one is not None)])
+    check_outputs(outputs, [model, *files, *(one for one in others if one is not None)])
 
 
 def load_one(path: Path) -> "Model":
@@ -214,17 +215,6 @@ def event_numbers(model: Any, given: tuple[str, ...]) -> Any:
     except ValueError as error:
         raise InputError(f"--events: {' '.join(given)}; give numbers") from error
     return found if channels else found[""]
-
-
-def check_places(outputs: Iterable[Path | None], inputs: Iterable[Any]) -> None:
-    """Refuse an output that is an input (a path, a source, or a pattern of these) or another
-    output."""
-    from gridless.files.template_files import paths_of
-    from gridless.files.write import check_outputs
-
-    wanted = [path for path in outputs if path is not None]
-    if wanted:
-        check_outputs(wanted, [path for source in inputs for path in paths_of(source)])
 
 
 def check_restrictions(

@@ -15,8 +15,7 @@ import numpy as np
 from gridless.errors import InputError
 from gridless.files.expressions import evaluate, names
 from gridless.files.memory import MemoryTable
-from gridless.files.patterns import listed
-from gridless.files.sources import label, open_file, split_source
+from gridless.files.sources import label, listed, open_file, split_source
 from gridless.files.table import ALL, Block, Column, Rows, Table
 from gridless.templates.arrays import Array
 from gridless.templates.query import Columns, FileRecord, Query, used_of

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gridless.errors import InputError
-from gridless.files.patterns import find
 from gridless.files.read import Sample, check_columns, joined, read_query
-from gridless.files.sources import check_distinct, label, split_source
+from gridless.files.sources import check_distinct, find, is_pattern, label
 from gridless.templates.arrays import Array
 from gridless.templates.grid import make_grid
 from gridless.templates.query import Columns, FileRecord, Query
@@ -140,7 +138,7 @@ def check_events(sources: Any, query: Query, parameters: Sequence[str]) -> None:
 
 def _files(sources: Any, labels: Sequence[str] | None) -> tuple[Files, Sequence[str]]:
     """Values with their sources, and the names of the parameters."""
-    if _has_braces(sources):
+    if is_pattern(sources):
         return _order(sources, find(sources), labels)
     files = _pairs(sources)
     return files, _name_values(files, labels)
@@ -152,20 +150,6 @@ def _read_all(files: Files, query: Query) -> list[Sample]:
     for _, source in files:
         check_columns(source, query)
     return [read_query(source, query) for _, source in files]
-
-
-def paths_of(source: Any) -> list[Path]:
-    """The files that a source names: itself, those that match a pattern, or those of a list."""
-    if isinstance(source, Path):
-        return [source]
-    if isinstance(source, str):
-        sources = [file for _, file in find(source)] if _has_braces(source) else [source]
-        return [split_source(one)[0] for one in sources]
-    return [path for file in source for path in paths_of(file.source)]
-
-
-def _has_braces(sources: Any) -> bool:
-    return isinstance(sources, str | Path) and "{" in str(sources)
 
 
 def _pair(observables: Columns, columns: Sequence[str] | None) -> Columns:
@@ -195,7 +179,7 @@ def _order(
 
 
 def _is_table(sources: Any) -> bool:
-    if _has_braces(sources):
+    if is_pattern(sources):
         return False
     if isinstance(sources, Mapping):
         return bool(sources) and all(isinstance(key, str) for key in sources)

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
+from typing import Any
 
 from gridless.errors import InputError
-from gridless.files.sources import identity, reason
+from gridless.files.sources import identity, paths_of, reason
 
 # A new file only, never one that somebody put there, be it as a link (not on every system).
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -74,11 +75,15 @@ def check_writable(path: Path) -> Path:
     return target
 
 
-def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
-    """Refuse an output of a command that is one of its inputs or another of its outputs."""
-    read = {identity(path): path for path in inputs}
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Any]) -> None:
+    """Refuse an output of a command that is one of its inputs (paths, sources, or patterns) or
+    another of its outputs; None is no output."""
+    wanted = [path for path in outputs if path is not None]
+    if not wanted:
+        return
+    read = {identity(path): path for source in inputs for path in paths_of(source)}
     written: dict[object, Path] = {}
-    for path in outputs:
+    for path in wanted:
         key = identity(check_writable(path))
         if key in read:
             raise InputError(
