@@ -1,11 +1,13 @@
 """The way of the data: a folder imports only what stands above it."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src" / "gridless"
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "gridless"
 # From the first that is loaded to the last; names on one line stand beside each other.
 LAYERS = [
     {"errors"},
@@ -96,3 +98,15 @@ def test_a_module_over_400_lines_wants_to_be_two(path):
 def test_a_folder_of_over_14_modules_wants_to_be_two(folder):
     modules = [path for path in (SOURCE / folder).glob("*.py") if path.stem != "__init__"]
     assert len(modules) <= 14
+
+
+def test_what_contributing_names_is_there():
+    text = re.sub(r"\s+", " ", (ROOT / "CONTRIBUTING.md").read_text())
+    for name in re.findall(r"`([\w/]+\.py)`", text):
+        known = [SOURCE / name, ROOT / name, *([] if "/" in name else SOURCE.rglob(name))]
+        assert any(path.exists() for path in known), name
+    pairs = re.findall(r"`(\w+)` of `([\w/]+\.py)`", text)
+    assert len(pairs) > 20
+    for thing, name in pairs:
+        made = rf"(?m)^ *(?:def |class ){thing}\b|^{thing}\b"
+        assert re.search(made, (SOURCE / name).read_text()), f"{thing} of {name}"
