@@ -60,10 +60,8 @@ class LearntScore(MeanNoise):
         """The mean log density of events whose whitened summary has this mean."""
         c = self.calibration.centre + mean @ self.calibration.back
         total = chebyshev.add(np.tensordot(c, self.curves, 1), -self.log_q)
-        axes = tuple(range(self.calibration.parameters))
-        return Curve(len(axes), ((axes, total),))
+        return Curve.of(total)
 
     def _slopes(self, t: Array) -> Array:
         """d phi / dt at one point: (d, parameters)."""
-        axes = tuple(range(self.calibration.parameters))
-        return np.array([Curve(len(axes), ((axes, c),)).gradient(t) for c in self.curves])
+        return np.array([Curve.of(c).gradient(t) for c in self.curves])

@@ -26,6 +26,11 @@ class Curve:
     parameters: int
     series: tuple[Series, ...]
 
+    @classmethod
+    def of(cls, c: Array) -> "Curve":
+        """That of one series, whose coefficients c have an axis for each parameter."""
+        return cls(c.ndim, ((tuple(range(c.ndim)), c),))
+
     def __call__(self, t: Array) -> Array:
         """f at each of the points t (..., parameters)."""
         total = np.zeros(np.shape(t)[:-1])

@@ -69,7 +69,7 @@ def _starts(curve: Curve) -> list[Array]:
     centre = np.full(curve.parameters, 0.5)
     starts, together, precision = [centre], np.zeros_like(centre), np.zeros_like(centre)
     for axes, c in curve.series:
-        alone = Curve(len(axes), ((tuple(range(len(axes))), c),))
+        alone = Curve.of(c)
         best, places = lowest(alone), list(axes)
         point = centre.copy()
         point[places] = best

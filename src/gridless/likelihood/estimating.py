@@ -8,6 +8,7 @@ import numpy as np
 
 from gridless.curves import minimum
 from gridless.curves.curve import Curve
+from gridless.curves.intervals import LEVEL
 from gridless.likelihood import warnings
 from gridless.likelihood.agreement import Agreement, p_value
 from gridless.likelihood.channel import Channel, Place
@@ -21,17 +22,17 @@ if TYPE_CHECKING:
 Covariances = dict[str, Array]
 
 
-def make_estimate(likelihood: "Likelihood", best: Array, level: float) -> Estimate:
-    """The estimate at the minimum `best`, in units of the range, with intervals at `level`."""
-    grid = likelihood.grid
-    inside = inside_covariances(likelihood, best)
-    beyond = beyond_covariances(likelihood, best)
-    shares = _shares(likelihood, best)
+def make_estimate(likelihood: "Likelihood") -> Estimate:
+    """The estimate at the minimum of a likelihood."""
+    grid, best = likelihood.grid, likelihood.unit_best
+    inside = inside_covariances(likelihood)
+    beyond = beyond_covariances(likelihood)
+    shares = _shares(likelihood)
     pinned = minimum.at_bound(best)
     values = grid.from_unit(best)
     results = []
     for p, name in enumerate(grid.parameters):
-        ends, cut = likelihood.unit_interval(p, level)
+        ends, cut = likelihood.unit_interval(p, LEVEL)
         low, high = (grid.bounds[p, 0] + ends * grid.range[p]).tolist()
         half = _half_width(float(values[p]), (low, high), cut)
         budget = {source: half * float(share[p]) for source, share in shares.items()}
@@ -53,7 +54,7 @@ def make_estimate(likelihood: "Likelihood", best: Array, level: float) -> Estima
             )
         )
     scale = np.outer(grid.range, grid.range)
-    p_values, together = _p_values(likelihood, best)
+    p_values, together = _p_values(likelihood)
     filled = [c.agreement.filling for c in likelihood.channels if c.agreement is not None]
     looked_at = sum(filling.events for filling in filled)
     return Estimate(
@@ -63,7 +64,7 @@ def make_estimate(likelihood: "Likelihood", best: Array, level: float) -> Estima
         p_value=together,
         p_values=p_values,
         outside=sum(filling.outside for filling in filled) / looked_at if looked_at else None,
-        warnings=_warnings(likelihood, best, results, p_values, together),
+        warnings=_warnings(likelihood, results, p_values, together),
         offered=likelihood.offered,
     )
 
@@ -76,24 +77,24 @@ def _half_width(value: float, interval: tuple[float, float], cut: Array) -> floa
     return 0.5 * (down + up)
 
 
-def inside_covariances(likelihood: "Likelihood", best: Array) -> Covariances:
+def inside_covariances(likelihood: "Likelihood") -> Covariances:
     """Covariances of the minimum, in units of the range, from what is in the likelihood: the events
     and each constraint."""
-    inverse = minimum.covariance(likelihood.curve, best)
-    slopes = _slope_covariances(likelihood, best)
+    inverse = minimum.covariance(likelihood.curve, likelihood.unit_best)
+    slopes = _slope_covariances(likelihood)
     if len(slopes) == 1 and not _weighted(likelihood):
         return {STAT: inverse}  # H^-1 H H^-1
     return {name: inverse @ matrix @ inverse for name, matrix in slopes.items()}
 
 
-def _slope_covariances(likelihood: "Likelihood", best: Array) -> Covariances:
+def _slope_covariances(likelihood: "Likelihood") -> Covariances:
     """The covariance of the slope of the likelihood at its minimum from the events and from each
     constraint.
 
     Events without weights give H, their second derivatives; those with weights the sum of
     w_i^2 s_i s_i^T. A constraint gives 1 / error^2.
     """
-    grid = likelihood.grid
+    grid, best = likelihood.grid, likelihood.unit_best
     count = len(best)
     found: Covariances = {STAT: np.zeros((count, count))}
     for constraint in likelihood.constraints:
@@ -107,30 +108,28 @@ def _slope_covariances(likelihood: "Likelihood", best: Array) -> Covariances:
         return found
     for channel in likelihood.channels:
         place = Place(channel, grid)
-        t, axes = place.own(best), tuple(range(len(channel.parameters)))
-        found[STAT] = found[STAT] + place.matrix(_score_covariance(channel, t, axes))
+        found[STAT] = found[STAT] + place.matrix(_score_covariance(channel, place.own(best)))
     return found
 
 
-def _score_covariance(channel: Channel, t: Array, axes: tuple[int, ...]) -> Array:
+def _score_covariance(channel: Channel, t: Array) -> Array:
     """The covariance of the slope of one channel: that of its scores, or its second derivatives."""
     if channel.scores is not None:
-        rows = [[Curve(len(axes), ((axes, c),)).value(t) for c in r] for r in channel.scores]
-        matrix = np.array(rows)
+        matrix = np.array([[Curve.of(c).value(t) for c in row] for row in channel.scores])
         # Where a score hardly varies, what is interpolated may be negative: it is no variance.
         if np.linalg.eigvalsh(matrix).min() > 0:
             return matrix
-    return Curve(len(axes), ((axes, channel.total),)).hessian(t)
+    return Curve.of(channel.total).hessian(t)
 
 
-def _shares(likelihood: "Likelihood", best: Array) -> Covariances:
+def _shares(likelihood: "Likelihood") -> Covariances:
     """Of each parameter the share of the events and of each constraint in the error of the
     likelihood; their squares sum to 1."""
-    slopes = _slope_covariances(likelihood, best)
-    count = len(best)
+    slopes = _slope_covariances(likelihood)
+    count = len(likelihood.unit_best)
     if len(slopes) == 1:
         return {STAT: np.ones(count)}
-    response = minimum.response(likelihood.curve, best)
+    response = minimum.response(likelihood.curve, likelihood.unit_best)
     if response is None:
         variances = {name: np.zeros(count) for name in slopes}
     else:
@@ -148,12 +147,13 @@ def _shares(likelihood: "Likelihood", best: Array) -> Covariances:
     }
 
 
-def beyond_covariances(likelihood: "Likelihood", best: Array) -> Covariances:
+def beyond_covariances(likelihood: "Likelihood") -> Covariances:
     """Covariances of the sources beyond the likelihood, by name.
 
     What moves parts of one model moves them together: their slopes add, change by change. Different
     models are independent: their covariances add.
     """
+    best = likelihood.unit_best
     response = minimum.response(likelihood.curve, best)
     if response is None:
         return {}
@@ -186,14 +186,15 @@ def channel_labels(channels: Sequence[Channel]) -> list[str]:
     return labels
 
 
-def _p_values(likelihood: "Likelihood", best: Array) -> tuple[dict[str, float], float | None]:
+def _p_values(likelihood: "Likelihood") -> tuple[dict[str, float], float | None]:
     """The p-value of every channel, and that of all: chi2 and degrees of freedom add."""
     each, chi2, dof = {}, 0.0, 0.0
     for label, channel in zip(
         channel_labels(likelihood.channels), likelihood.channels, strict=True
     ):
         if channel.agreement is not None:
-            found, free = channel.agreement.chi2(Place(channel, likelihood.grid).own(best))
+            t = Place(channel, likelihood.grid).own(likelihood.unit_best)
+            found, free = channel.agreement.chi2(t)
             each[label] = p_value(found, free)
             chi2 += found
             dof += free
@@ -202,12 +203,12 @@ def _p_values(likelihood: "Likelihood", best: Array) -> tuple[dict[str, float], 
 
 def _warnings(
     likelihood: "Likelihood",
-    best: Array,
     results: list[ParameterEstimate],
     p_values: dict[str, float],
     together: float | None,
 ) -> tuple[EstimateWarning, ...]:
     """Every reason that speaks against the estimate, each once."""
+    best = likelihood.unit_best
     found: list[EstimateWarning] = []
     for one in results:
         found += warnings.bound_warnings(one.name, one.value, one.bounds, one.cut, one.stat)
@@ -225,8 +226,8 @@ def _warnings(
     found += each
     if together is not None and not any(w.name == "bad_fit" for w in each):
         found += warnings.fit_warnings(together)
-    found += _prior_warnings(likelihood, best, results)
-    found += _score_warnings(likelihood, best, results)
+    found += _prior_warnings(likelihood, results)
+    found += _score_warnings(likelihood, results)
     for source in sorted({name for c in likelihood.channels for name in c.sources}):
         # A channel without a model is exact.
         without = [
@@ -267,10 +268,11 @@ def gap_warnings(
 
 
 def _score_warnings(
-    likelihood: "Likelihood", best: Array, results: list[ParameterEstimate]
+    likelihood: "Likelihood", results: list[ParameterEstimate]
 ) -> list[EstimateWarning]:
     """Whether the simulation says that densities that were taken at their word move the
     estimate."""
+    best = likelihood.unit_best
     # Of an estimate at a bound as well, which the mean score may have pushed there.
     response = minimum.covariance(likelihood.curve, best)
     has_minimum = bool(np.isfinite(response).all())
@@ -292,18 +294,18 @@ def _score_warnings(
 
 
 def _prior_warnings(
-    likelihood: "Likelihood", best: Array, results: list[ParameterEstimate]
+    likelihood: "Likelihood", results: list[ParameterEstimate]
 ) -> list[EstimateWarning]:
     """Whether implied priors that were not divided by move the estimate."""
     channels = [c for c in likelihood.channels if c.undivided is not None]
     if not channels:
         return []
+    best = likelihood.unit_best
     slope = np.zeros(len(best))
     for channel in channels:
         assert channel.undivided is not None
-        place, axes = Place(channel, likelihood.grid), tuple(range(len(channel.parameters)))
-        curve = Curve(len(axes), ((axes, channel.undivided),))
-        slope += place.slopes(curve.gradient(place.own(best)))
+        place = Place(channel, likelihood.grid)
+        slope += place.slopes(Curve.of(channel.undivided).gradient(place.own(best)))
     halves = [0.5 * (one.stat_interval[1] - one.stat_interval[0]) for one in results]
     errors = halves / likelihood.grid.range
     shifts = np.abs(likelihood.unit_covariance @ slope / errors)

@@ -317,7 +317,7 @@ class Likelihood(Displayed, Derived):
             return constructed(self, level, p, method, belt, stat)
         ends, cut = self.unit_interval(p, level)
         if not stat:
-            other = sum(c[p, p] for c in beyond_covariances(self, self.unit_best).values())
+            other = sum(c[p, p] for c in beyond_covariances(self).values())
             ends = widened(ends, cut, self.unit_best[p], other, level)
         low, high = self.grid.bounds[p, 0] + ends * self.grid.range[p]
         return float(low), float(high)
@@ -375,12 +375,12 @@ class Likelihood(Displayed, Derived):
 
     @cached_property
     def _estimate(self) -> Estimate:
-        return make_estimate(self, self.unit_best, LEVEL)
+        return make_estimate(self)
 
     @cached_property
     def unit_covariance(self) -> Array:
         """The covariance from events and constraints in units of the range."""
-        return np.asarray(sum(inside_covariances(self, self.unit_best).values()))
+        return np.asarray(sum(inside_covariances(self).values()))
 
     def unit_interval(self, p: int, level: float) -> tuple[Array, Array]:
         """Ends of an interval in units of the range, and whether a bound cuts each."""

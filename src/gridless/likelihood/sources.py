@@ -42,8 +42,7 @@ class ReplicaNoise(Source):
     changes: Array
 
     def slopes(self, t: Array) -> Array:
-        axes = tuple(range(self.changes.ndim - 1))
-        return np.array([Curve(len(axes), ((axes, c),)).gradient(t) for c in self.changes])
+        return np.array([Curve.of(c).gradient(t) for c in self.changes])
 
     def covariance(self, shifts: Array) -> Array:
         return np.asarray(np.cov(shifts.T, ddof=1).reshape(shifts.shape[1], shifts.shape[1]))

@@ -352,8 +352,7 @@ class MeasurementLikelihood(Likelihood):
         sizes = (CURVE_POINTS[count],) * count
         points = self.grid.from_unit(chebyshev.box_points(sizes))
         values = [self.joint.profiled(dict(enumerate(point.tolist())))[0] for point in points]
-        series = chebyshev.coefficients(np.array(values).reshape(sizes))
-        return Curve(count, ((tuple(range(count)), series),))
+        return Curve.of(chebyshev.coefficients(np.array(values).reshape(sizes)))
 
     @cached_property
     def unit_best(self) -> Array:

@@ -189,10 +189,6 @@ class SummaryTerm:
         rest = self.sums.mean - self.known.at(p[self.places]).mean
         return float(rest @ self.inverse @ rest)
 
-    def value(self, p: Array) -> float:
-        """Minus the log likelihood."""
-        return 0.5 * (self.chi2(p) - self.strength * self._correction(p[self.places])[0])
-
     def slopes(self, p: Array, observed: bool = False) -> tuple[float, Array, Array]:
         """Minus the log likelihood, its gradient, and its second derivatives: as expected, or as
         observed."""
@@ -286,9 +282,7 @@ class CurveTerm:
 
     def __init__(self, channel: Channel, places: NDArray[np.int64], size: int) -> None:
         self.channel, self.places, self.size = channel, places, size
-        axes = tuple(range(len(channel.parameters)))
-        self.axes = axes
-        self.curve = Curve(len(axes), ((axes, channel.total),))
+        self.curve = Curve.of(channel.total)
 
     def slopes(self, p: Array, observed: bool = True) -> tuple[float, Array, Array]:  # noqa: ARG002
         """Minus the log likelihood, its gradient and second derivatives."""
@@ -304,9 +298,7 @@ class CurveTerm:
         if channel.scores is None:
             stat = self.curve.hessian(t)
         else:
-            count = len(self.axes)
-            rows = [[Curve(count, ((self.axes, c),)).value(t) for c in r] for r in channel.scores]
-            stat = np.array(rows)
+            stat = np.array([[Curve.of(c).value(t) for c in row] for row in channel.scores])
         found = {STAT: self._wide(stat)}
         for name, source in channel.sources.items():
             found[name] = self._wide(source.covariance(source.slopes(t)))

@@ -244,7 +244,7 @@ class Forecast:
         channels = [self._channel(one, calibration, place) for one, calibration in parts]
         likelihood = Likelihood(channels)
         p, size, covariance = self.p, self.grid.range[self.p], likelihood.unit_covariance
-        beyond = beyond_covariances(likelihood, likelihood.unit_best)
+        beyond = beyond_covariances(likelihood)
         sim = sum(beyond[name][p, p] for name in (SIMULATION, MODEL) if name in beyond)
         each, information, true = [], 0.0, 0.0
         for (one, calibration), channel, factor in zip(parts, channels, factors, strict=True):

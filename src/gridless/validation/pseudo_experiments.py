@@ -97,8 +97,7 @@ def best_values(model: Model, draws: Draws, numbers: range) -> Array:
     if count == 1:
         best = minima_of_curves(curves, 0.5 * chi2_quantile(LEVEL, 1))[0][:, None]
     else:
-        axes = tuple(range(count))
-        best = np.array([lowest(Curve(count, ((axes, c),))) for c in curves])
+        best = np.array([lowest(Curve.of(c)) for c in curves])
     return model.grid.from_unit(best)
 
 
