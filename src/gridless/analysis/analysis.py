@@ -92,7 +92,8 @@ class Analysis(BaseModel):
         return value
 
     @model_validator(mode="after")
-    def _known_labels(self) -> Analysis:
+    def _names_agree(self) -> Analysis:
+        """Labels are of things that there are, and a name is of one thing."""
         known = [*self.parameters, *self.observables]
         for name in self.labels:
             if name not in known:
@@ -100,6 +101,7 @@ class Analysis(BaseModel):
                     f"labels: there is no {name!r}; give parameters or observables: "
                     f"{', '.join(known)}"
                 )
+        check_together(self.parameters, self.systematics, self.backgrounds)
         return self
 
     @field_validator("observables", "weight", "selection")
@@ -108,11 +110,6 @@ class Analysis(BaseModel):
         for text in value.values() if isinstance(value, dict) else [value]:
             understood(text)
         return value
-
-    @model_validator(mode="after")
-    def _one_thing_per_name(self) -> Analysis:
-        check_together(self.parameters, self.systematics, self.backgrounds)
-        return self
 
     @property
     def sources(self) -> list[Any]:

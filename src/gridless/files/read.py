@@ -133,12 +133,16 @@ def read(
 def read_query(source: Any, query: Query) -> Sample:
     """The events of a source that a query asks for."""
     rows: list[int] = []
-    x, weights = joined(stream(source, query, BLOCK, counted=rows.append))
+    x, weights = _joined(stream(source, query, BLOCK, counted=rows.append))
     return Sample(x, weights, query, label(source), checksum(source), sum(rows))
 
 
-def joined(parts: Iterable[tuple[Array, Array | None]]) -> tuple[Array, Array | None]:
-    """x and weights of several parts, one after the other; either all have weights or none."""
+def events_of(samples: Iterable[Sample]) -> tuple[Array, Array | None]:
+    """x and weights of several samples, one after the other; either all have weights or none."""
+    return _joined((sample.x, sample.weights) for sample in samples)
+
+
+def _joined(parts: Iterable[tuple[Array, Array | None]]) -> tuple[Array, Array | None]:
     x, weights = zip(*parts, strict=True)
     return np.concatenate(x), None if weights[0] is None else np.concatenate(weights)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gridless.errors import InputError
-from gridless.files.read import Sample, check_columns, joined, read_query
+from gridless.files.read import Sample, check_columns, events_of, read_query
 from gridless.files.sources import check_distinct, find, is_pattern, label
 from gridless.templates.arrays import Array
 from gridless.templates.grid import make_grid
@@ -121,7 +121,7 @@ def read_events(
         return table.x[:, :count], table.x[:, count:], table.weights, [table.record]
     files, _ = _files(sources, parameters)
     samples = _read_all(files, query)
-    x, weights = joined((sample.x, sample.weights) for sample in samples)
+    x, weights = events_of(samples)
     theta = np.repeat([value for value, _ in files], [s.events for s in samples], axis=0)
     return x, theta, weights, [sample.record for sample in samples]
 

@@ -13,7 +13,7 @@ from gridless.files.read import (
     Sample,
     checksum,
     division,
-    joined,
+    events_of,
     pieces,
     read_query,
     stream,
@@ -237,8 +237,7 @@ def observed_events(
     for name, one in models_of(model).items():
         check_distinct(given[name])
         query = _observed_query(one, weight, where, by)
-        parts = [read_query(source, query) for source in given[name]]
-        x, weights = joined((part.x, part.weights) for part in parts)
+        x, weights = events_of(read_query(source, query) for source in given[name])
         if by is not None:
             x, groups[name] = x[:, :-1], x[:, -1]
             query = _observed_query(one, weight, where)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridless.errors import InputError
-from gridless.files.read import check_columns, joined, read_query
+from gridless.files.read import check_columns, events_of, read_query
 from gridless.files.template_files import check_events, read_events
 from gridless.systematics.inputs import Background, Systematic
 from gridless.systematics.settings import BackgroundFiles, SystematicFiles
@@ -56,7 +56,7 @@ class Process:
             return x, theta, weights
         samples = [read_query(source, query) for source in _listed(sources)]
         self.records.extend(sample.record for sample in samples)
-        x, weights = joined((sample.x, sample.weights) for sample in samples)
+        x, weights = events_of(samples)
         return x, None, weights
 
 
