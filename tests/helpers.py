@@ -29,12 +29,13 @@ def check_event_gradients(network) -> None:
     """Gradients of all events at once are those of each alone; the network has two inputs."""
     x = torch.randn(5, 2, generator=torch.Generator().manual_seed(2))
 
-    def cost(mixture):
+    def cost(y):
+        mixture = network.mixture(y)
         return (mixture.log_c.exp() * mixture.z[..., 0] ** 2 + mixture.z[..., 1]).sum((-1, -2))
 
-    together = network.event_gradients(x, cost)
+    together = network.conditioner.event_gradients(x, cost)
     for i in range(5):
-        alone = gradient(cost(network(x[i : i + 1])), network)
+        alone = gradient(cost(network.conditioner(x[i : i + 1])), network)
         torch.testing.assert_close(together[..., i].double(), alone, atol=1e-6, rtol=1e-5)
 
 

@@ -173,8 +173,8 @@ def fit(
     if not options.calibrate and options.replicas != 0:
         unseen = split.held_out if net.members > 1 else None
         copies = replicate(trainer, unseen, options.replicas or DEFAULT_REPLICAS, q.log_q.shape)
-    cells = make_cells(net, mixture.x, mixture.template, weights, grid.unit)
-    simulated = keep_events(mixture.x, mixture.template, mixture.event_weights, options.seed)
+    cells = make_cells(net, mixture, weights)
+    simulated = keep_events(mixture, options.seed)
     summary = summarise(templates, options.components, target)
     files = files_of_all_ranks(mixture.files)
     measurement = measure_network(net, varied, options.seed, fold) if varied else None

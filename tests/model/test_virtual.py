@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 import gridless as gl
 from gridless.examples import Nuisances, OneObservable, OnlyWidth, TwoObservables, TwoParameters
-from gridless.model.reweighting import SimulatedEvents, keep_events, tilted
+from gridless.model.reweighting import SimulatedEvents, tilted
 from gridless.model.storage.file import model_bytes, model_from
 
 EXAMPLE = OnlyWidth()
@@ -95,9 +95,7 @@ def test_a_damaged_file_is_refused(width):
 
 
 def test_where_simulation_is_thin_it_warns_and_refuses(width):
-    few = keep_events(
-        width.simulated.x[:3_000], width.simulated.template[:3_000].astype(int), np.ones(3_000), 0
-    )
+    few = SimulatedEvents(*(value[:3_000] for value in vars(width.simulated).values()))
     thin = replace(width, simulated=few)  # of the lowest template alone
     with pytest.raises(gl.InputError, match="simulate templates nearer"):
         thin.at(0.99)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, covariance_root
 
 WIDTHS = (0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.3, 1.0)  # of g that are tried, beside 0
 BIN_LENGTHS = (0.03, 0.1, 0.3)  # over which g varies, in shares of all events
@@ -167,8 +167,7 @@ class ShareCorrection:
         covariance = own - crossed @ inverse
         inside = np.maximum(f + change, LEAST_LEFT * f)
         shares = np.append(inside, max(0.0, 1 - inside.sum()))
-        values, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
-        root = vectors * np.sqrt(values.clip(min=0))
+        root = covariance_root(0.5 * (covariance + covariance.T))
         root = np.vstack([root, -root.sum(axis=0)])
         there = shares > 0
         changes = np.where(there[:, None], root / np.where(there, shares, 1.0)[:, None], 0.0)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from gridless.density.activations import tanh
 from gridless.density.basis import BOX_NODES, Basis, PolynomialBasis, box_quadrature
+from gridless.density.location_scale import floor_for
 from gridless.errors import InputError
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
@@ -17,7 +18,6 @@ MIN_TEMPLATES_FOR_CUBIC = 6
 MIN_EVENTS_FOR_CUBIC = 200_000
 # The least floor: narrower structures would need more nodes than there are to choose from.
 MIN_FLOOR = 0.02
-MAX_FLOOR = 0.25
 # Numbers of Gauss-Legendre nodes to choose from, for one parameter.
 NODE_NUMBERS = (*range(8, 24, 2), *range(24, 64, 8), 64, 96, 128, 192)
 # Relative error of an integral in float64.
@@ -85,7 +85,7 @@ class ExpPolynomial(PolynomialBasis):
     @classmethod
     def suited(cls, degree: int, grid: Grid) -> "ExpPolynomial":
         """The basis of a degree whose structures are as wide as half a gap between templates."""
-        floor = min(max(0.5 * grid.spacing, MIN_FLOOR), MAX_FLOOR)
+        floor = max(floor_for(grid), MIN_FLOOR)
         return cls(degree, floor, len(grid.parameters))
 
     def options(self) -> dict[str, float]:

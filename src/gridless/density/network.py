@@ -194,10 +194,6 @@ class Network(nn.Module):
             log_c = torch.zeros_like(z[..., 0])
         return Mixture(self.basis, log_c, z, self.integrated, self.templates, self.log_share)
 
-    def event_gradients(self, x: Tensor, cost: Callable[[Mixture], Tensor]) -> Tensor:
-        """The gradient of each event's share in the summed cost, (members, parameters, events)."""
-        return self.conditioner.event_gradients(x, lambda y: cost(self.mixture(y)))
-
 
 def register_network(name: str, factory: Factory) -> Factory:
     """Make a network known by name to `fit(network=name)` and to `load`.

@@ -18,6 +18,7 @@ from gridless.likelihood.warnings import OUTSIDE_SHARE
 from gridless.model.evaluation import MAX_DOUBLE_EVENTS
 from gridless.templates.arrays import Array
 from gridless.templates.event_findings import Keys
+from gridless.templates.templates import Templates
 
 CELLS = 40  # cells, if there are enough events
 EVENTS_PER_CELL = 50  # at least, among those that make the centres
@@ -67,20 +68,19 @@ def fill(
     )
 
 
-def make_cells(
-    network: Network, x: Array, template: NDArray[np.int64], weights: Array, unit: Array
-) -> Cells:
+def make_cells(network: Network, templates: Templates, weights: Array) -> Cells:
     """Cells of the templates' events, and their shares at any theta.
 
     Parameters
     ----------
     network : Network
         Whose inputs distances are taken in.
-    x, template, weights : array (events, observables), array (events), array (events)
-        The templates' events, the template of each, and their weights.
-    unit : array (templates, parameters)
-        Values of the templates in units of the range.
+    templates : Templates
+        The simulated events.
+    weights : array (events,)
+        Those of the objective.
     """
+    x, template, unit = templates.x, templates.template, templates.grid.unit
     some = x[:: max(1, len(x) // CENTRE_EVENTS)]
     some = network.standardise(torch.as_tensor(some)).numpy()
     # Observables of few values have no more centres than those.

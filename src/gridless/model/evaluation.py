@@ -154,12 +154,8 @@ def summary_basis(network: Network) -> PolynomialBasis:
 
 
 def event_summaries(network: Network, x: Array) -> Iterator[tuple[slice, Tensor]]:
-    """c (members, events, d) of each member of the ensemble, chunk by chunk of the events."""
-    return _summaries(at_precision(network, len(x)), x)
-
-
-def _summaries(network: Network, x: Array) -> Iterator[tuple[slice, Tensor]]:
-    """c (members, events, d) in the precision of the network, chunk by chunk of the events."""
+    """c (members, events, d) of each member of the ensemble, in the precision of the network, chunk
+    by chunk of the events."""
     own = network.polynomial(1)
     basis = summary_basis(network)
     points = chebyshev.box_points((PROJECTED_POINTS[basis.parameters],) * basis.parameters)
@@ -180,7 +176,9 @@ def _projection(basis: PolynomialBasis, points: Array) -> Tensor:
 
 
 def mean_summaries(network: Network, x: Array) -> Iterator[tuple[slice, Tensor]]:
-    """c (events, d), the mean over the members, chunk by chunk of the events."""
+    """c (events, d), the mean over the members in the precision that the events need, chunk by
+    chunk of the events."""
+    network = at_precision(network, len(x))
     return ((part, c[0] if len(c) == 1 else c.mean(0)) for part, c in event_summaries(network, x))
 
 
@@ -189,6 +187,6 @@ def event_features(network: Network, x: Array) -> Iterator[tuple[slice, Array, A
 
     Sums over simulated and over observed events are of numbers of one precision.
     """
-    for part, c in _summaries(network, x):
+    for part, c in event_summaries(network, x):
         z = network.standardise(torch.as_tensor(x[part]))
         yield part, c.double().numpy(), z.double().numpy()

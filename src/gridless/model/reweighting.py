@@ -25,7 +25,8 @@ from gridless.curves import chebyshev
 from gridless.errors import InputError
 from gridless.model.evaluation import log_density
 from gridless.model.refining import raked, share_corrections
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, covariance_root
+from gridless.templates.templates import Templates
 
 if TYPE_CHECKING:
     from gridless.model.model import Model
@@ -76,22 +77,14 @@ class SimulatedEvents:
             raise ValueError("simulated: a template without weight")
 
 
-def keep_events(
-    x: Array, template: NDArray[np.int64], weights: Array, seed: int
-) -> SimulatedEvents:
-    """A random part of the events, of the first rank's where there are several.
-
-    Parameters
-    ----------
-    x, template, weights : array (events, observables), array (events,), array (events,)
-        The templates' events, the number of the template of each, and their weights.
-    seed : int
-        Which part.
-    """
+def keep_events(templates: Templates, seed: int) -> SimulatedEvents:
+    """A random part of the events, of the first rank's where there are several; `seed` says
+    which."""
+    x = templates.x
     count = min(len(x), MAX_KEPT_EVENTS, max(1_000, MAX_KEPT_NUMBERS // x.shape[1]))
     some = np.sort(np.random.default_rng(seed).choice(len(x), count, replace=False))
-    w = weights[some]
-    number = template[some]
+    w = templates.event_weights[some]
+    number = templates.template[some]
     totals = np.bincount(number, w)
     sizes = np.bincount(number)
     # Of a template whose few kept weights cancel, none is kept.
@@ -218,9 +211,8 @@ def weight_changes(y: Array, weights: Array, covariance: Array) -> Array:
     it: relative changes (events, d), independent of each other."""
     rest = y - weights @ y
     spread = (rest * weights[:, None]).T @ rest
-    values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(values.clip(min=0))
-    return np.asarray(rest @ np.linalg.pinv(spread, hermitian=True) @ root)
+    inverse = np.linalg.pinv(spread, hermitian=True)
+    return np.asarray(rest @ inverse @ covariance_root(covariance))
 
 
 def tilted(base: Array, y: Array, mean: Array) -> Array:

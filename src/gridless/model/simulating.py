@@ -19,7 +19,7 @@ from gridless.model.observed import channel_of_sum
 from gridless.model.reweighting import Reweighting, tilted
 from gridless.model.virtual import VirtualTemplate, unit_point, virtual_template
 from gridless.systematics.bins import mixed_histograms
-from gridless.templates.arrays import Array, as_number, as_size
+from gridless.templates.arrays import Array, as_number, as_size, covariance_root
 from gridless.templates.histograms import Histogram
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class VirtualToys(Toys):
         covariance = calibration.mean_covariance(point[None])[0]
         # Parts of one model, of which only the last number differs, have the same simulation.
         shared = generator(*seed[:-1], SHARED, SHARED).standard_normal((toys, len(covariance)))
-        return np.asarray(sums + self.weight * shared @ _root(covariance).T)
+        return np.asarray(sums + self.weight * shared @ covariance_root(covariance).T)
 
     def functions(self, t: Array) -> tuple[Array, Array]:
         points, source = self._all(t), self.model.reweighting
@@ -103,12 +103,12 @@ def _sums(y: Array, weights: Array, events: int, toys: int, random: np.random.Ge
     covariance = (rest * weights[:, None]).T @ rest
     if events >= MIN_NORMAL:
         normal = random.standard_normal((toys, len(mean)))
-        return np.asarray(events * mean + np.sqrt(events) * normal @ _root(covariance).T)
+        return np.asarray(events * mean + np.sqrt(events) * normal @ covariance_root(covariance).T)
     # Of blocks, which keep skewness and tails, with exactly the mean and covariance of the events.
     blocks = _direct(rest, weights, MAX_DIRECT, BLOCKS, random)
     blocks -= blocks.mean(axis=0)
-    found = np.linalg.pinv(_root(np.cov(blocks.T, bias=True).reshape(len(mean), -1)))
-    blocks = blocks @ found.T @ _root(MAX_DIRECT * covariance).T
+    found = np.linalg.pinv(covariance_root(np.cov(blocks.T, bias=True).reshape(len(mean), -1)))
+    blocks = blocks @ found.T @ covariance_root(MAX_DIRECT * covariance).T
     count, left = divmod(events, MAX_DIRECT)
     chosen = random.integers(0, BLOCKS, (toys, count))
     total = blocks[chosen].sum(axis=1) + events * mean
@@ -126,12 +126,6 @@ def _direct(y: Array, weights: Array, events: int, toys: int, random: np.random.
         drawn = np.searchsorted(share, random.random((rows, events)), side="right")
         found[begin : begin + rows] = y[drawn.clip(max=len(y) - 1)].sum(axis=1)
     return found
-
-
-def _root(covariance: Array) -> Array:
-    """A matrix whose product with its transpose is the covariance, singular or not."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(values.clip(min=0)))
 
 
 class Simulating:

@@ -191,6 +191,12 @@ def weights_or_ones(weights: Array | None, events: int) -> Array:
     return np.ones(events) if weights is None else weights
 
 
+def covariance_root(covariance: Array) -> Array:
+    """A matrix whose product with its transpose is the covariance, singular or not."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(values.clip(min=0)))
+
+
 def slices(count: int, size: int) -> Iterator[slice]:
     """Consecutive pieces of `size` rows, the last one shorter.
 

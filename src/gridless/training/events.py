@@ -108,10 +108,9 @@ def split_events(
 
     Sets the network's standardisation.
     """
-    events = standardised(templates, weights, network)
     members = network.members
-    fold = assign_folds(templates, max(members, round(1 / validation)), generator)
-    training, held_out = divide(events, fold, members, generator)
+    folds = max(members, round(1 / validation))
+    training, held_out, fold = hold_out(templates, weights, network, folds, members, generator)
     unseen = [(templates.x, weights)]
     if members > 1:
         own = [(fold == e).numpy() for e in range(members)]
@@ -119,7 +118,25 @@ def split_events(
     return Split(training, held_out, unseen, torch.where(fold < members, fold, -1))
 
 
-def standardised(templates: Templates, weights: Array, network: Network) -> Events:
+def hold_out(
+    templates: Templates,
+    weights: Array,
+    network: Network,
+    folds: int,
+    members: int,
+    generator: torch.Generator,
+) -> tuple[Events, Events, Tensor]:
+    """Standardised events to train on and events that are held out, in random order, and the fold
+    of each template's event: member e does not see fold e.
+
+    Sets the network's standardisation.
+    """
+    events = _standardised(templates, weights, network)
+    fold = _assign_folds(templates, folds, generator)
+    return *_divide(events, fold, members, generator), fold
+
+
+def _standardised(templates: Templates, weights: Array, network: Network) -> Events:
     """Set the network's standardisation from the templates and apply it to them."""
     network.set_inputs(
         *(distributed.of_first(torch.as_tensor(v)) for v in input_transformation(templates.x))
@@ -178,7 +195,7 @@ def _without_mark(column: Array) -> Array:
     return np.asarray(column[column != values[counts.argmax()]])
 
 
-def assign_folds(templates: Templates, folds: int, generator: torch.Generator) -> Tensor:
+def _assign_folds(templates: Templates, folds: int, generator: torch.Generator) -> Tensor:
     """Which of the folds an event is in: of every template an equal share, at random."""
     order = torch.randperm(len(templates), generator=generator)
     order = order[torch.argsort(torch.as_tensor(templates.template)[order], stable=True)]
@@ -187,7 +204,7 @@ def assign_folds(templates: Templates, folds: int, generator: torch.Generator) -
     return fold
 
 
-def divide(
+def _divide(
     events: Events, fold: Tensor, members: int, generator: torch.Generator
 ) -> tuple[Events, Events]:
     """Training and held-out events in random order: member e does not see fold e."""

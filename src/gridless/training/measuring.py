@@ -26,7 +26,7 @@ from gridless.systematics.samples import (
     only_nominal,
     signal_samples,
 )
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, covariance_root
 from gridless.templates.templates import Templates
 from gridless.training.projections import learn_projections
 from gridless.training.sample_means import Differences, Summaries, read_process
@@ -170,7 +170,7 @@ def _background(
     crossed: Array,
 ) -> Process:
     """A process that knows nothing of theta: one point, a constant."""
-    noise = _root(transform.T @ moments.mean_covariance[0] @ transform)[None]
+    noise = covariance_root(transform.T @ moments.mean_covariance[0] @ transform)[None]
     return Process(
         np.zeros((1, 0)),
         np.zeros((1, 0), np.int64),
@@ -208,8 +208,3 @@ def _shifts(
     which = np.array([names.index(v.name) for v in sample.varied], np.int64)
     crossed = crossed_shifts(sample, lambda x, key: summaries(x, key).unseen, len(transform))
     return which, tuple(linear), tuple(square), crossed @ transform
-
-
-def _root(matrix: Array) -> Array:
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray(vectors * np.sqrt(values.clip(min=0)))

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from gridless import distributed
-from gridless.density.mixture import Mixture
 from gridless.density.network import Network
 from gridless.training.events import Events
 
@@ -159,8 +158,9 @@ def fisher(trainer: "Trainer", events: Events) -> Tensor:
 
 def event_gradients(trainer: "Trainer", events: Events) -> Tensor:
     """The gradient of each event's cost, (members, parameters, events)."""
+    network = trainer.network
 
-    def cost(mixture: Mixture) -> Tensor:
-        return trainer.objective.cost(mixture, events)
+    def cost(y: Tensor) -> Tensor:
+        return trainer.objective.cost(network.mixture(y), events)
 
-    return trainer.network.event_gradients(events.x, cost)
+    return network.conditioner.event_gradients(events.x, cost)

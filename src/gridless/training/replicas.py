@@ -72,7 +72,7 @@ def replicate(
 def _free_parameters(network: Network) -> Tensor | None:
     """Which parameters are moved: all; or those of the last layer, if the network is too large for
     Newton steps and therefore not at its optimum."""
-    size = sum(p[0].numel() for p in network.parameters())
+    size = network.size
     if size <= MAX_NEWTON_PARAMETERS:
         return torch.arange(size)
     last = network.conditioner.last_layer()

@@ -20,7 +20,8 @@ from gridless.parallel import progress_bar
 from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
 from gridless.training.building import Size, check_size, make_network
-from gridless.training.events import assign_folds, divide, standardised
+from gridless.training.events import hold_out
+from gridless.training.flatness import Term
 from gridless.training.newton import MAX_NEWTON_PARAMETERS, NewtonRound, newton_steps
 from gridless.training.objectives import Objective
 from gridless.training.trainer import AdamStage, Schedule, Trainer
@@ -188,16 +189,14 @@ def _trial(
     network = make_network(templates, weights, options, objective, size, generator)
     # The same events are held out of every size.
     order = torch.Generator().manual_seed(options.seed)
-    fold = assign_folds(templates, round(1 / TRIAL_HELD_OUT), order)
-    events, held_out = divide(standardised(templates, weights, network), fold, 1, order)
+    folds = round(1 / TRIAL_HELD_OUT)
+    events, held_out, _ = hold_out(templates, weights, network, folds, 1, order)
     if size.members > 1:
         part = torch.arange(len(events)) % size.members
         own = part == torch.arange(size.members).unsqueeze(-1)
         events = replace(events, weights=events.weights * ~own)
-    term = objective.term(templates.grid, events, size.members)
-    trainer = Trainer(
-        network, events, held_out, objective, term, size.ridge, generator
-    ).without_term()
+    nothing = Term(size.members)  # is added to the cost
+    trainer = Trainer(network, events, held_out, objective, nothing, size.ridge, generator)
     total = distributed.least(len(events)) * distributed.size()
     batch = max(1, min(total, max(total * TRIAL_EPOCHS // TRIAL_STEPS, 256)))
     epochs = max(TRIAL_EPOCHS, TRIAL_STEPS * batch // total)

@@ -8,9 +8,14 @@ from torch import Tensor
 from gridless import distributed
 from gridless.calibration.moments import Moments
 from gridless.density.network import Network
-from gridless.model.evaluation import event_summaries, mean_summaries, summary_basis
+from gridless.model.evaluation import (
+    at_precision,
+    event_summaries,
+    mean_summaries,
+    summary_basis,
+)
 from gridless.systematics.statistics import steadied
-from gridless.templates.arrays import Array, weights_or_ones
+from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
 
 
@@ -32,7 +37,7 @@ def template_moments(network: Network, templates: Templates, fold: Tensor | None
     Moments
     """
     count, folds = len(templates.grid), 1 if fold is None else network.members
-    weights = weights_or_ones(templates.weights, len(templates))
+    weights = templates.event_weights
     if fold is not None:
         kept_out = np.flatnonzero(fold.numpy() >= 0)
         templates, weights, fold = templates.subset(kept_out), weights[kept_out], fold[kept_out]
@@ -43,7 +48,7 @@ def template_moments(network: Network, templates: Templates, fold: Tensor | None
     # Sums by template and member over events that the member has not seen; and by template over
     # all events, of the mean over the members.
     unseen, pooled = _Sums(count * folds, size), _Sums(count, size)
-    for part, c in event_summaries(network, templates.x):
+    for part, c in event_summaries(at_precision(network, len(templates)), templates.x):
         rows = c.double().numpy() - centre
         mean = rows.mean(axis=0)
         own = mean if fold is None else rows[which[part], np.arange(rows.shape[1])]

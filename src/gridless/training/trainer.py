@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gridless import distributed
 from gridless.density.network import Network
-from gridless.model.record import Epoch
+from gridless.model.record import MAX_EPOCHS, Epoch
 from gridless.parallel import progress_bar
 from gridless.training.checkpoint import Checkpoint, State, numbered
 from gridless.training.events import Events
@@ -30,12 +30,12 @@ from gridless.training.objectives import Objective
 # Units of log likelihood on the held-out events by which an epoch must be worse to be undone:
 # less is noise, and then the later epoch, with its smaller learning rate, is the better.
 UNDO_MARGIN = 2.0
-Report = Callable[[str], None]
-# The share of the training in which the learning rate rises.
-RISING_SHARE = 0.25
+RISING_SHARE = 0.25  # of the training, in which the learning rate rises
 MEAN_DECAY = 0.9  # share of the running mean of the gradient that a step keeps
 SQUARE_DECAY = 0.99  # the same of its square; noisy batches are averaged over a hundred steps
 MIN_ROOT = 1e-8  # keeps the step finite for a weight whose gradient has been 0
+
+Report = Callable[[str], None]  # is told what an epoch ended with
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,9 @@ class Trainer:
     def resume(self) -> State | None:
         """Go on from the checkpoint, if there is one of this training."""
         state = self._kept_state()
-        epoch = -1 if state is None else 1_000_000 * state.stage + state.epoch
-        if distributed.least(epoch) != -distributed.least(-epoch):
+        # One number tells both how far a rank has come.
+        reached = -1 if state is None else MAX_EPOCHS * state.stage + state.epoch
+        if distributed.least(reached) != -distributed.least(-reached):
             state = None  # The ranks were stopped at different epochs.
         if state is not None:
             self.generator.set_state(state.tensors["generator"])
