@@ -9,8 +9,7 @@ import pytest
 import yaml
 from helpers import parabola
 
-import gridless as gl
-from gridless.examples import OneObservable, TwoParameters
+from gridless.examples import Nuisances, TwoParameters
 from gridless.likelihood.export import curve, hepdata, scan_csv
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.sources import ReplicaNoise
@@ -47,21 +46,29 @@ def test_a_sum_over_models_with_other_parameters_is_a_list_of_terms():
 def test_hepdata_has_round_values_units_and_the_error_from_simulation():
     likelihood = parabola(80.4, 0.02, bounds=(79.9, 80.9))
     changes = np.array([[0.0, 10.0], [0.0, -10.0]])
-    channel = replace(likelihood.channels[0], sources={"simulation": ReplicaNoise(changes)})
-    text = hepdata(Likelihood([channel]), {"theta": "GeV"})
+    grid = replace(likelihood.grid, labels={"theta": "m [GeV]"})
+    sources = {"simulation": ReplicaNoise(changes), "model": ReplicaNoise(changes / 2)}
+    channel = replace(likelihood.channels[0], grid=grid, sources=sources)
+    text = hepdata(Likelihood([channel]))
     found, table = yaml.safe_load_all(text)
     (row,) = found["dependent_variables"][0]["values"]
     assert row["value"] == pytest.approx(80.4)
-    assert [error["label"] for error in row["errors"]] == ["stat", "simulation"]
+    assert [error["label"] for error in row["errors"]] == ["stat", "simulation", "model"]
+    simulation, model = (error["symerror"] for error in row["errors"][1:])
+    assert simulation == pytest.approx(2 * model, rel=0.05)
     column = table["independent_variables"][0]
     assert column["header"] == {"name": "theta", "units": "GeV"}
     assert column["values"][2] == {"value": 79.91}
 
 
-def test_hepdata_has_the_units_of_the_labels():
-    example = OneObservable()
-    templates = example.templates(300, seed=1).labelled({"theta": "$m_t$ [GeV]"})
-    model = gl.fit(templates, hidden=2, epochs=1, replicas=0)
-    likelihood = model.likelihood(example.sample(0.4, 300, seed=2))
-    assert "units: GeV" in hepdata(likelihood)
-    assert "units: TeV" in hepdata(likelihood, {"theta": "TeV"})
+def test_hepdata_counts_no_source_twice_with_systematics():
+    """The interval has the statistics of the simulation in it."""
+    example = Nuisances()
+    model = example.fit(events=500, seed=1, hidden=3, epochs=3)
+    likelihood = model.likelihood(example.sample(0.4, 2_000, seed=2))
+    table = next(yaml.safe_load_all(hepdata(likelihood)))
+    (row,) = table["dependent_variables"][0]["values"]
+    ((label, ends),) = [(error["label"], error["asymerror"]) for error in row["errors"]]
+    assert label == "total"
+    low, high = likelihood.interval()
+    assert ends["plus"] - ends["minus"] == pytest.approx(high - low, abs=1e-4)

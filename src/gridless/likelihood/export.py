@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from gridless.curves.intervals import LEVEL
 from gridless.errors import InputError, check_kind
 from gridless.files.sources import as_path
 from gridless.files.write import write_whole
-from gridless.likelihood.estimate import ParameterEstimate
+from gridless.likelihood.estimate import MODEL, SIMULATION, STAT, ParameterEstimate
 from gridless.likelihood.likelihood import Likelihood
 from gridless.results.labels import unit_of
 from gridless.templates.arrays import Array
@@ -60,28 +60,15 @@ def curve(likelihood: Likelihood, level: float = LEVEL) -> dict[str, Any]:
     }
 
 
-def hepdata(likelihood: Likelihood, units: Mapping[str, str] | None = None) -> str:
-    """The estimates, and the profile likelihood of each parameter, as HEPData tables in YAML.
-
-    Parameters
-    ----------
-    likelihood : Likelihood
-        Of the observed events.
-    units : mapping from str to str, optional
-        Units of parameters, such as {"mtop": "GeV"}.
-
-    Returns
-    -------
-    str
-        One document per table: values are rounded to what a curve of 201 points can show.
-    """
-    labels = {name: unit_of(label) for name, label in likelihood.grid.labels.items()}
-    known = {name: unit for name, unit in labels.items() if unit} | dict(units or {})
+def hepdata(likelihood: Likelihood) -> str:
+    """The estimates, and the profile likelihood of each parameter, as HEPData tables in YAML: one
+    document per table. Values are rounded to what a curve of 201 points can show."""
     estimate = likelihood.maximum()
     qualifiers = [{"name": "EVENTS", "value": likelihood.events}]
     tables = []
     for name, values, rises in _profiles(likelihood):
-        header = {"name": name} | ({"units": known[name]} if name in known else {})
+        unit = unit_of(likelihood.grid.labels.get(name, ""))
+        header = {"name": name} | ({"units": unit} if unit else {})
         one, step = estimate[name], values[1] - values[0]
         tables.append(
             _table(
@@ -121,13 +108,16 @@ def _table(
 
 
 def _errors(one: ParameterEstimate, step: float) -> list[dict[str, Any]]:
-    """The interval of the likelihood, and every source that it does not have."""
+    """The interval of the likelihood, and every source that it does not have; with systematics it
+    has them all."""
     low, high = one.stat_interval
     plus, minus = (_rounded(end - one.value, step) for end in (high, low))
-    found: list[dict[str, Any]] = [{"label": "stat", "asymerror": {"plus": plus, "minus": minus}}]
-    if one.simulation is not None:
-        found.append({"label": "simulation", "symerror": _rounded(one.simulation, step)})
-    return found
+    ends = {"plus": plus, "minus": minus}
+    sources = [name for name in (SIMULATION, MODEL) if name in one.budget]
+    if sources and not one.beyond:
+        return [{"label": "total", "asymerror": ends}]
+    others = [{"label": name, "symerror": _rounded(one.budget[name], step)} for name in sources]
+    return [{"label": STAT, "asymerror": ends}, *others]
 
 
 def _rounded(value: float, step: float) -> float:
