@@ -42,8 +42,8 @@ def template_options(command: Command) -> Command:
         **others: Any,
     ) -> Any:
         analysis = analysis_from_flags(templates, bounds, observables, weight, selection)
-        if templates.endswith((".yaml", ".yml")):
-            check_outputs([others.get("output")], [Path(templates)])
+        if others.get("output") is not None and templates.endswith((".yaml", ".yml")):
+            check_outputs([others["output"]], [Path(templates)])
         return command(analysis=analysis, **others)
 
     return with_options(

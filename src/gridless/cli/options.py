@@ -151,9 +151,11 @@ def check_model_first(
     from gridless.model.storage.header import split_channel
 
     check_readable(split_channel(model)[0], "give a model written by `gridless fit`")
-    # `soft=file` is a file of that name, or one of the channel.
-    files = [*data, *(source.partition("=")[2] for source in data if "=" in source)]
-    check_outputs(outputs, [model, *files, *(one for one in others if one is not None)])
+    written = [path for path in outputs if path is not None]
+    if written:
+        # `soft=file` is a file of that name, or one of the channel.
+        files = [*data, *(source.partition("=")[2] for source in data if "=" in source)]
+        check_outputs(written, [model, *files, *(one for one in others if one is not None)])
 
 
 def load_one(path: Path) -> "Model":

@@ -75,15 +75,12 @@ def check_writable(path: Path) -> Path:
     return target
 
 
-def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Any]) -> None:
+def check_outputs(outputs: Iterable[Path], inputs: Iterable[Any]) -> None:
     """Refuse an output of a command that is one of its inputs (paths, sources, or patterns) or
-    another of its outputs; None is no output."""
-    wanted = [path for path in outputs if path is not None]
-    if not wanted:
-        return
+    another of its outputs."""
     read = {identity(path): path for source in inputs for path in paths_of(source)}
     written: dict[object, Path] = {}
-    for path in wanted:
+    for path in outputs:
         key = identity(check_writable(path))
         if key in read:
             raise InputError(

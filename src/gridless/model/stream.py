@@ -97,15 +97,16 @@ def read_observed(
     Arguments as for `read_likelihood`."""
     given = by_channel(model, sources)
     if isinstance(model, Channels):
-        likelihood, counted = _of_channels(model, given, weight, where, None)
+        likelihood, read = _of_channels(model, given, weight, where, None)
     else:
-        likelihood, records = _of_model(model, given[""], weight, where)
-        counted = {"": records}
+        likelihood, own = _of_model(model, given[""], weight, where)
+        read = {"": own}
     files = []
     for source, places in _readers(given):
-        found = [counted[name][place] for name, place in places.items()]
-        used = sum(record.events for record in found)
-        files.append(replace(found[0], events=used, checksum=checksum(source)))
+        found = [read[name][place] for name, place in places.items()]
+        used = sum(piece.used for parts in found for piece in parts)
+        rows = sum(piece.rows for piece in found[0])
+        files.append(FileRecord(label(source), used, checksum(source), rows))
     return likelihood, files
 
 
@@ -116,8 +117,8 @@ def _of_model(
     where: str | None,
     executor: Any = None,
     by: str | None = None,
-) -> tuple[Likelihood, list[FileRecord]]:
-    """The likelihood of the events of one model, and how many of each file it has."""
+) -> tuple[Likelihood, list[list["_Piece"]]]:
+    """The likelihood of the events of one model, and the pieces that each file was read in."""
     query = _observed_query(model, weight, where, by)
     if not files:
         raise InputError("sources: none; give at least one file of observed events")
@@ -139,12 +140,8 @@ def _of_model(
     check_used(likelihood.events, sum(piece.used for piece in results))
     if query.selection is not None:
         likelihood = likelihood.with_offered(sum(piece.rows for piece in results))
-    records, rest = [], iter(results)
-    for source, parts in zip(files, cut, strict=True):
-        own = list(islice(rest, len(parts)))
-        used, rows = sum(piece.used for piece in own), sum(piece.rows for piece in own)
-        records.append(FileRecord(label(source), used, of=rows))
-    return likelihood, records
+    rest = iter(results)
+    return likelihood, [list(islice(rest, len(parts))) for parts in cut]
 
 
 def _of_channels(
@@ -153,13 +150,13 @@ def _of_channels(
     weight: str | None,
     where: str | None,
     executor: Any,
-) -> tuple[Likelihood, dict[str, list[FileRecord]]]:
-    """The sum of the likelihoods of all channels, and how many events each has of its files."""
+) -> tuple[Likelihood, dict[str, list[list["_Piece"]]]]:
+    """The sum of the likelihoods of all channels, and the pieces that each read its files in."""
     divided = _divisions(channels, given, where)
-    parts, records = {}, {}
+    parts, read = {}, {}
     for name, model in channels.items():
         try:
-            part, records[name] = _of_model(model, given[name], weight, where, executor)
+            part, read[name] = _of_model(model, given[name], weight, where, executor)
         except InputError as error:
             raise InputError(f"channel {name}: {error}") from error
         # Of a source that several channels divide, each row is offered once.
@@ -169,7 +166,7 @@ def _of_channels(
                 twice += found.rows - found.each[names.index(name)]
                 twice -= found.unused if name == names[0] else 0
         parts[name] = part.with_offered(part.offered - twice) if part.offered and twice else part
-    return channels.summed(parts), records
+    return channels.summed(parts), read
 
 
 def by_channel(model: Model | Channels, sources: Any) -> dict[str, list[Any]]:
