@@ -6,7 +6,7 @@ import torch
 from helpers import make_perceptrons
 
 import gridless as gl
-from gridless.examples import OneObservable, TwoObservables
+from gridless.examples import HardToTell, OneObservable, TwoObservables
 from gridless.training.events import input_transformation, split_events
 
 QUICK = {"hidden": (3,), "epochs": 2}
@@ -210,3 +210,11 @@ def test_an_ensemble_is_reproducible_and_better_than_nothing(templates):
     values = [model.likelihood(x).maximum() for model in models]
     assert values[0].value == values[1].value
     assert values[0].value == pytest.approx(0.3, abs=4 * values[0].simulation)
+
+
+def test_a_single_network_that_was_not_asked_for_is_calibrated_on_all_events():
+    # Held-out events of the trial have room for one network, those of the training by chance not.
+    model = gl.fit(HardToTell(0.15).templates(2_000, 3, 9), seed=3)
+    moments = model.reweighting.moments
+    assert model.network.members == 1
+    np.testing.assert_allclose(moments.effective, 2_000, rtol=0.1)

@@ -166,8 +166,11 @@ def fit(
 
     net, grid = trainer.network, mixture.grid
     q = implied_prior(net, split.unseen, grid)
-    # Means over events that the network has seen would count its fit to their noise.
-    fold = split.fold if net.members > 1 or fits_noise(units, net.size) else None
+    # Means over events that the network has seen would count its fit to their noise. Whether that
+    # shows decided the number of members; of a number given by hand it is asked here.
+    given = options.ensemble is not None or not options.calibrate
+    alone = given and fits_noise(units, net.size)
+    fold = split.fold if net.members > 1 or alone else None
     known = calibrate_moments(template_moments(net, mixture, fold))
     copies = None
     if not options.calibrate and options.replicas != 0:
