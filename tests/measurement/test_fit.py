@@ -114,6 +114,13 @@ def test_a_model_without_coefficients_of_its_parameters_is_read(model):
     assert read.summaries(np.zeros((2, len(read.centre) - 9)), np.zeros((2, 6))).shape[0] == 2
 
 
+def test_a_model_that_leaves_nothing_open_is_read(model):
+    # As models were saved before it was stated what variations leave open.
+    arrays = {k: v for k, v in arrays_of(model.measurement).items() if not k.endswith("r.0.open")}
+    read = measurement_of(header_of(model.measurement), arrays, model.grid, 6)
+    assert not read.processes[0].linear[0].open.any()
+
+
 def test_a_cost_of_iminuit_adds(model):
     likelihood = model.likelihood(X)
     both = likelihood + NormalConstraint("theta", 0.4, 0.1)
@@ -164,6 +171,32 @@ def test_one_side_one_theta_and_a_free_share():
     assert "background" not in estimate.budget["theta"]
     assert "off" in estimate.budget["theta"]
     assert abs(estimate["background"].value) < 1  # a share of 0 to 0.2
+
+
+def test_a_scale_at_one_theta_leaves_open_what_it_does_elsewhere():
+    random = np.random.default_rng(4)
+    theta = np.repeat(np.linspace(0, 1, 5), 2_000)
+    x = random.normal(1 + 3 * theta, 1)[:, None]
+    templates = gl.Templates(x, theta, bounds=(0, 1))
+    here = theta == 0.5
+    numbers = np.arange(len(x))
+    sides = [(scale * x[here], theta[here]) for scale in (1.1, 0.9)]
+    same = (numbers, numbers[here], numbers[here])
+    some, every = (
+        gl.fit(templates, systematics=[scale], hidden=4, epochs=3, seed=1)
+        for scale in (
+            gl.Systematic("scale", *sides, same_events=same),
+            gl.Systematic("scale", 1.1 * x, 0.9 * x),
+        )
+    )
+    observed = 1.1 * random.normal(1 + 3 * 0.75, 1, 2_000)[:, None]
+    # The events are 0.33 farther out: 0.11 of theta, of which the change at 0.5 explains 0.08.
+    told, known = (model.likelihood(observed).maximum() for model in (some, every))
+    assert abs(known.value - 0.75) < 2 * known.error
+    assert abs(told.value - 0.75) < 2 * told.error
+    assert told.budget["theta"]["model"] > 3 * known.budget["theta"]["model"]
+    assert "scale" in {w.name: w.text for w in told.warnings}["wide_gap"]
+    assert "wide_gap" not in {w.name for w in known.warnings}
 
 
 def test_only_up_needs_templates_there():

@@ -25,11 +25,11 @@ def measurement(shifts, names=None, slope=(1.0, 0.0, 0.0), constraints=None):
     names = names or [f"s{k}" for k in range(count)]
     constraints = constraints or [1.0] * count
     coefficients = np.array([np.multiply(slope, 2.0), np.multiply(slope, 2.0)])
+    nothing = np.zeros((1, d, d)), np.zeros((d, 4, 4))
     linear = [
-        Shift(np.array([row, *[[0.0] * d] * 3]), np.zeros((d, 4, 1)), np.zeros((1, d, d)))
-        for row in shifts
+        Shift(np.array([row, *[[0.0] * d] * 3]), np.zeros((d, 4, 1)), *nothing) for row in shifts
     ]
-    still = Shift(np.zeros((4, d)), np.zeros((d, 4, 1)), np.zeros((1, d, d)))
+    still = Shift(np.zeros((4, d)), np.zeros((d, 4, 1)), *nothing)
     process = Process(
         GRID.unit,
         np.array([[0], [1]]),
@@ -91,6 +91,15 @@ def test_values_errors_and_impacts_are_those_of_least_squares():
     assert estimate.pulls["s0"] == pytest.approx((BEST[1], np.sqrt(COVARIANCE[1, 1])), rel=1e-4)
     assert estimate["s1"].value == pytest.approx(BEST[2], rel=1e-5)
     assert estimate.dof == 2  # three numbers, one free parameter
+
+
+def test_the_interval_of_an_estimate_at_a_bound_ends_where_the_profile_has_risen():
+    beyond = MeasurementLikelihood([channel(measurement(SHIFTS), [4.1, 0.1, -0.05])])
+    estimate = beyond.maximum()
+    low, high = estimate["mass"].interval
+    assert estimate.value == high == 4.0
+    assert 3.5 < low < 4.0
+    assert beyond.profile("mass", low) == pytest.approx(0.5, rel=1e-2)
 
 
 def test_intervals_profiles_and_contours_of_any_parameter():

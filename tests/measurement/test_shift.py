@@ -57,3 +57,29 @@ def test_common_noise_of_the_same_events_cancels():
     some = sample_mean(y[:900] + 0.1, np.ones(900), key[:900], key[:900] % 2, "x")
     _, covariance = combined([(1.0, some), (-1.0, nominal)])
     np.testing.assert_allclose(np.diag(covariance), 1 / 900 - 1 / 1000, rtol=0.3)
+
+
+def open_at(shift, t):
+    return np.sqrt(shift.left_open(shift_terms(np.array([t]), shift_powers(1))))
+
+
+def test_one_point_leaves_its_slope_open():
+    slope = np.array([[0.3, 0.0]])
+    values, covariance = np.array([[0.2, 0.1]]), 1e-6 * np.eye(2)[None]
+    shift = fit_shift(np.array([[0.25]]), values, covariance, True, slope)
+    np.testing.assert_allclose(at(shift, 0.9), [0.2, 0.1], rtol=1e-5)
+    np.testing.assert_allclose(open_at(shift, 0.25), 0, atol=1e-5)
+    np.testing.assert_allclose(open_at(shift, 1.0), [0.3 * 0.75, 0], rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_held_back_stays_open():
+    # Slopes of which four points with this noise tell half: it is within what is stated.
+    random = np.random.default_rng(6)
+    t, pulls = np.linspace(0, 1, 4)[:, None], []
+    for _ in range(100):
+        slopes = random.normal(0, 0.02, 20)
+        values = slopes * (t - 0.5) + random.normal(0, 0.01, (4, 20))
+        shift = fit_shift(t, values, np.tile(1e-4 * np.eye(20), (4, 1, 1)), True)
+        noise = np.diag(shift.noise(shift_terms(np.array([1.0]), shift_powers(1))))
+        pulls.append((at(shift, 1.0) - 0.5 * slopes) / np.sqrt(noise + open_at(shift, 1.0) ** 2))
+    assert 0.9 < np.std(pulls) < 1.1

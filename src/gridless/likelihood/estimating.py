@@ -260,10 +260,11 @@ def gap_warnings(
         return found
     grid = channel.grid
     ends = " and ".join(grid.label(k) for k in grid.around(values))
+    what = f"the templates {ends}; simulate one there"
     for one in results:
         if MODEL in one.budget and one.stat > 0:
             sizes = one.budget[MODEL], one.stat, one.budget.get(SIMULATION, 0.0)
-            found += warnings.gap_warnings(one.name, sizes, ends)
+            found += warnings.gap_warnings(one.name, sizes, what)
     return found
 
 

@@ -123,8 +123,10 @@ WARNINGS = (
     Rule(
         "wide_gap",
         "what the templates leave open between them, `model` in the budget, is over "
-        f"{WIDE_GAP:g} statistical errors and over twice their statistics",
-        "simulate a template between the two that are named; `gl.gaps(model)` has all gaps",
+        f"{WIDE_GAP:g} statistical errors and over twice their statistics; or what the variations "
+        "of a systematic leave open, which are at too few values of theta",
+        "simulate a template between the two that are named; `gl.gaps(model)` has all gaps; or "
+        "the systematic at more values of theta",
         serious=False,
     ),
     Rule(
@@ -227,13 +229,10 @@ def is_wide(left_open: float, stat: float, simulation: float) -> bool:
     return left_open > max(WIDE_GAP * stat, WIDE_OF_SIMULATION * simulation)
 
 
-def gap_warnings(name: str, sizes: tuple[float, float, float], ends: str) -> list[EstimateWarning]:
-    """wide_gap: templates are too far apart for so many events. `sizes` are what they leave open
-    between both `ends`, the statistical error, and that from simulation."""
-    text = (
-        f"{name}: the templates leave {sizes[0] / sizes[1]:.2g} statistical errors open between "
-        f"{ends}; simulate a template there"
-    )
+def gap_warnings(name: str, sizes: tuple[float, float, float], what: str) -> list[EstimateWarning]:
+    """wide_gap: `what` is too far apart for so many events. `sizes` are what is left open between,
+    the statistical error, and that from simulation."""
+    text = f"{name}: {sizes[0] / sizes[1]:.2g} statistical errors are left open between {what}"
     return [EstimateWarning("wide_gap", text)] if is_wide(*sizes) else []
 
 

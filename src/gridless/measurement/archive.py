@@ -160,7 +160,10 @@ def _shift(prefix: str, arrays: Mapping[str, Array], d: int, width: int) -> Shif
     _shape(prefix + "coefficients", coefficients, terms, d)
     _shape(prefix + "response", response, d, terms, points)
     _shape(prefix + "covariance", covariance, points, d, d)
-    return Shift(coefficients, response, covariance)
+    # Models that were saved before this was stated have none.
+    left = arrays.get(prefix + "open", np.zeros((d, terms, terms)))
+    _shape(prefix + "open", left, d, terms, terms)
+    return Shift(coefficients, response, covariance, left)
 
 
 def _shape(name: str, array: Array, *shape: int) -> None:

@@ -1,13 +1,15 @@
 """From the likelihood of a measurement to its estimate."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gridless.curves.intervals import LEVEL
+from gridless.curves.newton import inverse_on
 from gridless.likelihood import warnings
 from gridless.likelihood.agreement import p_value
-from gridless.likelihood.estimate import STAT, ParameterEstimate, read_only
+from gridless.likelihood.estimate import MODEL, STAT, ParameterEstimate, read_only
 from gridless.likelihood.estimating import channel_labels, event_warnings, gap_warnings
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.measurement.estimate import MeasurementEstimate, NuisanceEstimate
@@ -153,11 +155,11 @@ def _warnings(
     for one in results:
         found += warnings.bound_warnings(one.name, one.value, one.bounds, one.cut, one.error)
     channels = likelihood.channels
-    for label, channel in zip(channel_labels(channels), channels, strict=True):
+    for number, (label, channel) in enumerate(zip(channel_labels(channels), channels, strict=True)):
         grid = channel.grid
         values = likelihood.joint.best[[likelihood.joint.place(name) for name in grid.parameters]]
         own = [*warnings.extrapolation_warnings(values, grid), *channel.warnings]
-        own += gap_warnings(channel, values, [r for r in results if r.name in grid.parameters])
+        own += _gap_warnings(likelihood, number, values, results)
         if channel.agreement is not None:
             p = p_values.get(label, np.nan)
             own += event_warnings(channel.agreement, p, channel.grid.to_unit(values))
@@ -176,3 +178,29 @@ def _warnings(
         constrained = float(error / nuisance.constraint)
         found += warnings.nuisance_warnings(nuisance.name, pull, constrained)
     return tuple(dict.fromkeys(found))
+
+
+def _gap_warnings(
+    likelihood: "MeasurementLikelihood",
+    number: int,
+    values: Array,
+    results: list[ParameterEstimate],
+) -> list[EstimateWarning]:
+    """Whether the templates or the variations of a channel are too far apart for its events."""
+    channel, joint = likelihood.channels[number], likelihood.joint
+    own = [one for one in results if one.name in channel.grid.parameters]
+    terms = joint.terms[0]
+    if number >= len(terms):
+        return gap_warnings(channel, values, own)
+    response = inverse_on(joint.slopes(joint.best)[2], joint.free & ~joint.at_bound)
+    found: list[EstimateWarning] = []
+    for one in own:
+        if response is None or MODEL not in one.budget or not one.stat > 0:
+            continue
+        left, each = terms[number].left_open(joint.best, response[joint.place(one.name)])
+        alone = replace(one, budget={**one.budget, MODEL: left})
+        found += gap_warnings(channel, values, [alone])
+        for systematic, size in each.items():
+            what = f"the values of theta at which {systematic} is given; simulate it at more"
+            found += warnings.gap_warnings(one.name, (size, one.stat, 0.0), what)
+    return found

@@ -102,11 +102,26 @@ class Joint:
     def _places(self, names: Sequence[str]) -> NDArray[np.int64]:
         return np.array([self.place(name) for name in names], np.int64)
 
-    def _make_terms(self, reference: Array) -> list[SummaryTerm]:
+    def _make_terms(self, reference: Array, errors: Array) -> list[SummaryTerm]:
         return [
-            SummaryTerm(c, self._places(c.measurement.names), reference, len(self.names))
-            for c in self.parts
+            SummaryTerm(c, self._places(c.measurement.names), reference, errors) for c in self.parts
         ]
+
+    @property
+    def _constraints(self) -> Array:
+        """How well all names are known without any event, 0 of those that are not."""
+        found = [one.constraint or 0.0 for one in self.nuisances]
+        return np.where(self.free, np.array([*np.zeros(len(self.grid.parameters)), *found]), 0.0)
+
+    def _errors(self, p: Array) -> Array:
+        """How well all names are known: by the curvature of the likelihood, and at least as well as
+        by their constraints."""
+        inverse = inverse_on(self.slopes(p)[2], self.free)
+        limits = self._constraints
+        if inverse is None:
+            return limits
+        errors = np.sqrt(np.diag(inverse))
+        return np.where(limits > 0, np.minimum(errors, limits), errors)
 
     @property
     def terms(self) -> tuple[list[SummaryTerm], list[CurveTerm]]:
@@ -122,10 +137,11 @@ class Joint:
         start[:count] = self.grid.bounds.mean(axis=1)
         for name, value in self.held.items():
             start[self.place(name)] = value
-        best = start
+        best, errors = start, self._constraints
         for number in range(REFERENCES):
-            self._terms = self._make_terms(best)
+            self._terms = self._make_terms(best, errors)
             best = self._search(start) if number == 0 else self._descend(best)
+            errors = self._errors(best)
         return best
 
     def _search(self, start: Array) -> Array:
@@ -197,7 +213,9 @@ class Joint:
 
     def crossings(self, place: int, level: float) -> list[tuple[float, bool]]:
         """The low and high end of the interval of a parameter, and whether a bound cuts each."""
-        error = np.sqrt(self.covariance[place, place])
+        error = self._errors(self.best)[place]
+        if not self.at_bound[place]:
+            error = np.sqrt(self.covariance[place, place])
         if not np.isfinite(error) or error == 0:
             return [(float(self.low[place]), True), (float(self.high[place]), True)]
         rise = 0.5 * chi2_quantile(level, 1)

@@ -139,13 +139,24 @@ class Measurement:
         each = each + rest[:, :, None] * rest[:, None, :]
         return np.asarray(np.tensordot(state.shares, each, 1))
 
-    def statistics(self, p: Array) -> Array:
-        """The covariance (d, d) of mu from the statistics of the simulation."""
+    def statistics(self, p: Array, size: Array) -> Array:
+        """The covariance (d, d) of mu from the statistics of the simulation, where the systematics
+        are of the typical size (nuisances,)."""
         t, alpha = self.split(p)
-        each = [process.statistics(t, alpha) for process in self.processes]
+        each = [process.statistics(t, size) for process in self.processes]
         return np.asarray(np.tensordot(self.process_shares(alpha) ** 2, np.array(each), 1))
 
     def interpolation(self, p: Array) -> Array:
         """The covariance (d, d) of mu from what the templates leave open between them."""
         t, alpha = self.split(p)
         return np.asarray(self.process_shares(alpha)[0] ** 2 * self.processes[0].interpolation(t))
+
+    def left_open(self, p: Array, size: Array) -> Array:
+        """The variances (nuisances, d) of mu from what each variation leaves open between its
+        values of theta."""
+        t, alpha = self.split(p)
+        total = np.zeros((len(alpha), self.size))
+        for share, process in zip(self.process_shares(alpha), self.processes, strict=True):
+            if len(process.systematics):
+                total[process.systematics] += share**2 * process.left_open(t, size)
+        return total

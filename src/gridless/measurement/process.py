@@ -103,13 +103,14 @@ class Process:
         """The covariance (d, d) of one event at t: the average of those of near points."""
         return np.asarray(np.tensordot(self._kernel(t[: self.t.shape[1]]), self.covariance, 1))
 
-    def statistics(self, t: Array, alpha: Array) -> Array:
-        """The covariance (d, d) of the mean from finite simulation."""
+    def statistics(self, t: Array, size: Array) -> Array:
+        """The covariance (d, d) of the mean from finite simulation, with systematics of the typical
+        size (systematics,)."""
         t = t[: self.t.shape[1]]
         changes = np.tensordot(shift_terms(t, self.powers), self.noise, 1)
         total = changes @ changes.T
         phi = shift_terms(t, self.shift_powers)
-        a = alpha[self.systematics]
+        a = size[self.systematics]
         for one, two, x, y in zip(self.linear, self.square, a, bent(a)[0], strict=True):
             total = total + x**2 * one.noise(phi) + y**2 * two.noise(phi)
         return np.asarray(total)
@@ -118,6 +119,17 @@ class Process:
         """The covariance (d, d) of the mean from what the templates leave open between them."""
         changes = np.tensordot(shift_terms(t[: self.t.shape[1]], self.powers), self.open, 1)
         return np.asarray(changes @ changes.T)
+
+    def left_open(self, t: Array, size: Array) -> Array:
+        """The variances (systematics, d) of the mean from what each variation leaves open between
+        its values of theta, with systematics of the typical size (systematics,)."""
+        phi = shift_terms(t[: self.t.shape[1]], self.shift_powers)
+        a = size[self.systematics]
+        found = [
+            x**2 * one.left_open(phi) + y**2 * two.left_open(phi)
+            for one, two, x, y in zip(self.linear, self.square, a, bent(a)[0], strict=True)
+        ]
+        return np.array(found).reshape(len(found), -1)
 
     def traces(self, t: Array, weight: Array) -> tuple[Array, Array]:
         """tr(W C) of the noise C, in terms of which sums over coefficients give it: (terms, terms)

@@ -2,7 +2,9 @@
 
 d(theta) = sum_m beta_m phi_m(theta) for each component of the summary on its own. The constant is
 free, or held back too; terms of degree m have a normal prior of width s r^m, s and r averaged over
-a table with the likelihood of the differences as the weight (empirical Bayes).
+a table with the likelihood of the differences as the weight (empirical Bayes). What that prior may
+have held back stays open. A variation at one value of theta says nothing of any other: its slope
+has a prior of a width that is given, and all of it stays open.
 """
 
 from dataclasses import dataclass
@@ -33,16 +35,23 @@ class Shift:
         How much the coefficients of a component move with its differences.
     covariance : array (points, d, d)
         That of the measured differences: the statistics of the simulation.
+    open : array (d, terms, terms)
+        The covariance of the coefficients of a component that the differences leave open.
     """
 
     coefficients: Array
     response: Array
     covariance: Array
+    open: Array
 
     def noise(self, phi: Array) -> Array:
-        """The covariance (d, d) of d(t), phi the terms (terms,) at t."""
+        """The covariance (d, d) of d(t) from simulation, phi the terms (terms,) at t."""
         q = np.einsum("m,imj->ij", phi, self.response)
         return np.asarray(np.einsum("ij,kj,jik->ik", q, q, self.covariance, optimize=True))
+
+    def left_open(self, phi: Array) -> Array:
+        """The variance (d,) of d(t) that the differences leave open."""
+        return np.asarray(np.einsum("m,imn,n->i", phi, self.open, phi, optimize=True))
 
     def arrays(self) -> dict[str, Array]:
         """Everything as arrays, by name."""
@@ -50,6 +59,7 @@ class Shift:
             "coefficients": self.coefficients,
             "response": self.response,
             "covariance": self.covariance,
+            "open": self.open,
         }
 
 
@@ -68,7 +78,13 @@ def shift_slopes(t: Array, powers: Powers) -> Array:
     return slopes(t[None], powers)[0] if len(t) else np.zeros((0, 1))
 
 
-def fit_shift(t: Array, differences: Array, covariance: Array, free_constant: bool) -> Shift:
+def fit_shift(
+    t: Array,
+    differences: Array,
+    covariance: Array,
+    free_constant: bool,
+    slope: Array | None = None,
+) -> Shift:
     """The smooth shift through differences at some points.
 
     Parameters
@@ -79,6 +95,8 @@ def fit_shift(t: Array, differences: Array, covariance: Array, free_constant: bo
         What was measured there.
     free_constant : bool
         Whether the constant term is free.
+    slope : array (parameters, d), optional
+        How much it may change over the range of each parameter, for differences at one point.
 
     Returns
     -------
@@ -102,6 +120,10 @@ def fit_shift(t: Array, differences: Array, covariance: Array, free_constant: bo
     together = np.sum(scores, axis=1)
     weight = np.exp(together - together.max())
     prior = np.tile(weight @ np.array(squares) / weight.sum(), (len(variances), 1))
+    if slope is not None and points == 1:
+        # The terms of degree 1 are -1 and 1 at the ends of the range.
+        prior[:, degree == 1] = (0.5 * powers[degree == 1] @ slope).T ** 2
+    held = np.where(free, 0.0, prior)
     prior[:, free] = FREE
     inverse = np.einsum("jm,dj,jn->dmn", phi, 1 / variances, phi)
     # (A + P^-1)^-1 = P^1/2 (1 + P^1/2 A P^1/2)^-1 P^1/2, which takes widths of 0.
@@ -110,7 +132,9 @@ def fit_shift(t: Array, differences: Array, covariance: Array, free_constant: bo
     posterior = root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
     response = posterior @ (phi.T[None] / variances[:, None, :])
     coefficients = np.einsum("dmj,jd->md", response, differences)
-    return Shift(np.asarray(coefficients), np.asarray(response), covariance)
+    rest = np.eye(len(degree)) - response @ phi  # a free constant is found whatever it is
+    left = np.einsum("dmn,dn,dkn->dmk", rest, held, rest)
+    return Shift(np.asarray(coefficients), np.asarray(response), covariance, np.asarray(left))
 
 
 def _likelihood(free: Array, rows: Array, values: Array, variances: Array) -> Array:

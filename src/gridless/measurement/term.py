@@ -130,22 +130,24 @@ class SummaryTerm:
         The events.
     places : array (own parameters,) of int
         Where the channel's parameters are among all.
-    reference : array
-        Values of all parameters at which the covariance is taken.
-    size : int
-        Number of all parameters.
+    reference, errors : array
+        Values of all parameters at which the covariance is taken, and how well they are known: what
+        is wrong with a variation counts with alpha^2, on average value^2 + error^2.
     """
 
     def __init__(
-        self, channel: SummaryChannel, places: NDArray[np.int64], reference: Array, size: int
+        self, channel: SummaryChannel, places: NDArray[np.int64], reference: Array, errors: Array
     ) -> None:
-        self.channel, self.places, self.size = channel, places, size
+        self.channel, self.places, self.size = channel, places, len(reference)
         self.known, self.sums = channel.measurement, channel.sums
         own = reference[places]
         self.observed = self.sums.covariance(self.known.event_covariance(own))
-        self.statistics = self.known.statistics(own)
+        typical = np.hypot(own, errors[places])[len(self.known.grid.parameters) :]
+        self.statistics = self.known.statistics(own, typical)
         self.interpolation = self.known.interpolation(own)
-        total = self.observed + self.statistics + self.interpolation
+        self.of_variations = self.known.left_open(own, typical)
+        self.open = self.interpolation + np.diag(self.of_variations.sum(axis=0))
+        total = self.observed + self.statistics + self.open
         self.inverse = np.linalg.inv(total)
         self.inverse = 0.5 * (self.inverse + self.inverse.T)
         t, _ = self.known.split(own)
@@ -206,8 +208,19 @@ class SummaryTerm:
     def score_covariances(self, p: Array) -> dict[str, Array]:
         """The covariance of the gradient from every source of this channel."""
         rows = self.known.at(p[self.places]).slopes @ self.inverse
-        parts = {STAT: self.observed, SIMULATION: self.statistics, MODEL: self.interpolation}
+        parts = {STAT: self.observed, SIMULATION: self.statistics, MODEL: self.open}
         return {name: self._wide_matrix(rows @ c @ rows.T) for name, c in parts.items()}
+
+    def left_open(self, p: Array, response: Array) -> tuple[float, dict[str, float]]:
+        """How far a parameter may be off by what the templates leave open between them, and by what
+        each variation does; `response` is how much it moves with the gradient of all parameters."""
+        row = response[self.places] @ self.known.at(p[self.places]).slopes @ self.inverse
+        names = [one.name for one in self.known.nuisances]
+        each = np.sqrt(self.of_variations @ row**2)
+        return (
+            float(np.sqrt((row @ self.interpolation @ row).clip(min=0))),
+            dict(zip(names, each.tolist(), strict=True)),
+        )
 
     @property
     def components(self) -> int:

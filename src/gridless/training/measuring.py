@@ -22,13 +22,14 @@ from gridless.systematics.crossing import crossed_shifts
 from gridless.systematics.inputs import Background, Systematic
 from gridless.systematics.samples import (
     ProcessSamples,
+    Varied,
     background_samples,
     only_nominal,
     signal_samples,
 )
 from gridless.templates.arrays import Array, covariance_root
 from gridless.templates.templates import Templates
-from gridless.training.projections import learn_projections
+from gridless.training.projections import learn_projections, straight
 from gridless.training.sample_means import Differences, Summaries, read_process
 
 
@@ -104,13 +105,14 @@ def measure_network(network: Network, whole: Whole, seed: int, fold: Tensor | No
     noise = replace(moments, covariance=moments.noise_per_event)
     white, centre, transform = noise.whitened()
     white = replace(white, covariance=transform.T @ moments.covariance @ transform)
-    shifts = _shifts(signal, differences, of_signal, names, transform)
+    apart = np.linalg.norm(straight(white.t, white.mean), axis=1)
+    shifts = _shifts(signal, differences, of_signal, names, transform, apart)
     processes = [_signal(white, *shifts)]
     # The events of a background are in every template: no member has seen them as of one theta.
     of_others = Summaries(network, features, projection)
     for sample in others:
         moments, differences = read_process(of_others, sample)
-        shifts = _shifts(sample, differences, of_others, names, transform)
+        shifts = _shifts(sample, differences, of_others, names, transform, np.zeros(0))
         processes.append(_background(moments, centre, transform, *shifts))
     return Measurement(
         whole.templates.grid, whole.nuisances, whole.shares, centre, transform, tuple(processes),
@@ -192,12 +194,16 @@ def _shifts(
     summaries: Summaries,
     names: list[str],
     transform: Array,
+    apart: Array,
 ) -> tuple[NDArray[np.int64], tuple[Shift, ...], tuple[Shift, ...], Array]:
-    """Which systematics a process has, the shifts of each in alpha and alpha^2, and of pairs."""
+    """Which systematics a process has, the shifts of each in alpha and alpha^2, and of pairs;
+    `apart` (parameters,) is how far the mean moves over the range."""
     linear, square = [], []
     for varied, found in zip(sample.varied, differences, strict=True):
         of_linear = transform.T @ found.linear_covariance @ transform
-        linear.append(fit_shift(varied.t, found.linear @ transform, of_linear, free_constant=True))
+        values = found.linear @ transform
+        slope = np.outer(apart, _spread(varied, values[0], of_linear[0]))
+        linear.append(fit_shift(varied.t, values, of_linear, True, slope))
         there = np.flatnonzero(varied.template >= 0)
         if len(varied.sides) == 1 or not len(there):
             square.append(Shift(*(np.zeros_like(a) for a in linear[-1].arrays().values())))
@@ -208,3 +214,17 @@ def _shifts(
     which = np.array([names.index(v.name) for v in sample.varied], np.int64)
     crossed = crossed_shifts(sample, lambda x, key: summaries(x, key).unseen, len(transform))
     return which, tuple(linear), tuple(square), crossed @ transform
+
+
+def _spread(varied: Varied, change: Array, covariance: Array) -> Array:
+    """How much the change (d,) at the first point differs from event to event: over a range in
+    which the mean moves by one spread of an event, the change moves by so much at the most.
+
+    Of the same events it is seen. Others tell it by the score of the change, whose spread is the
+    size of the change: a component of it moves by about half of that.
+    """
+    if not varied.same:
+        return np.full(len(change), 0.5 * np.linalg.norm(change))
+    side = varied.sides[0]
+    w = side.weights[side.point == 0]
+    return np.asarray(np.sqrt(np.diag(covariance).clip(min=0) * w.sum() ** 2 / (w @ w)))

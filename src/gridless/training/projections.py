@@ -107,12 +107,11 @@ def _process(network: Network, features: Features, sample: ProcessSamples) -> _P
         changes.append(_change(varied, ends, means[0]))
     empty = np.zeros((0, *means.shape[2:]))
     changed = np.array(changes) if changes else empty
-    return _Process(means[0].mean(axis=0), covariance, changed, _slopes(sample.t, means[0]))
+    return _Process(means[0].mean(axis=0), covariance, changed, straight(sample.t, means[0]))
 
 
-def _slopes(t: Array, means: Array) -> Array:
-    """Slopes (parameters, folds, features) of straight lines through means (points, folds,
-    features)."""
+def straight(t: Array, means: Array) -> Array:
+    """Slopes (parameters, ...) of straight lines through means (points, ...)."""
     rows = np.linalg.pinv(t - t.mean(axis=0))
     return np.asarray(np.tensordot(rows, means, 1))
 
