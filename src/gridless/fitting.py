@@ -83,11 +83,12 @@ def fit(
     ----------
     templates : Templates
         The simulated events.
-    basis : str or Basis, optional
+    basis : str, dict or Basis, optional
         The shape of the components: "exp_polynomial", "gaussian", "logistic", the name of a
-        registered basis, or a `Basis`. Named bases are kept at least half as wide as the gap
-        between templates. By default the exponential of a polynomial, whose degree and hidden
-        units are chosen, from simple to complex, by what held-out events gain.
+        registered basis, a name with settings as {"exp_polynomial": {"degree": 3}}, or a `Basis`.
+        Named bases without settings are kept at least half as wide as the gap between templates.
+        By default the exponential of a polynomial, whose degree and hidden units are chosen, from
+        simple to complex, by what held-out events gain.
     components : int
         Number of components.
     hidden : int or sequence of int, optional

@@ -293,7 +293,7 @@ def strict(text: str) -> Any:
 
 def all_targets() -> list[Target]:
     """Every target, as often as its weight."""
-    from tests.attack import measurement_targets, python_targets
+    from tests.attack import measurement_targets, problem_targets, python_targets
 
     targets = [Target(kind, data_file(kind), 3, checked) for kind, (*_, checked) in KINDS.items()]
     targets += [
@@ -310,5 +310,6 @@ def all_targets() -> list[Target]:
         Target("measurement yaml", measurement_targets.analysis, 4),
         Target("channels signed", measurement_targets.model_signed, 2),
         Target("calls", measurement_targets.calls, 2),
+        Target("problems", problem_targets.problems, 4),
     ]
     return [target for target in targets for _ in range(target.weight)]

@@ -51,7 +51,7 @@ def test_bad_input_is_refused(make, text):
         (jes(up=(X, np.where(THETA < 0.5, 0.3, THETA))), "different values of theta"),
         (jes(up=X[:-1]), "399 events without theta"),
         (jes(up=(X[:100], THETA[:100]), down=(X[:99], THETA[:99]), same_events=True), "said to be"),
-        (jes(up=(X + 0.1, THETA, -np.ones(400))), "a total weight of -200"),
+        (jes(up=(X + 0.1, THETA, -np.ones(400))), "200 events at one value"),
     ],
 )
 def test_a_variation_that_does_not_fit_the_templates_is_refused(systematic, text):

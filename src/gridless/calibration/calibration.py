@@ -28,7 +28,6 @@ from gridless.calibration.mean_curve import MeanCurve, fit_mean_curve
 from gridless.calibration.moments import Moments
 from gridless.curves import chebyshev
 from gridless.curves.polynomials import Powers, as_tensor, powers_up_to, slopes, terms
-from gridless.errors import InputError
 from gridless.templates.arrays import Array
 
 A_DEGREE = {1: 12, 2: 6, 3: 4}  # of the polynomials a, by the number of parameters
@@ -242,11 +241,6 @@ def calibrate(moments: Moments) -> Calibration:
     Calibration
     """
     white, centre, transform = moments.whitened()
-    if not transform.shape[1]:
-        raise InputError(
-            "fit: the network gives the same for all events; give a smaller ridge, more epochs, or "
-            "observables that depend on theta"
-        )
     mean = fit_mean_curve(white)
     parameters = white.t.shape[1]
     # Of members of an ensemble the covariance of unseen means counts: where they disagree, their

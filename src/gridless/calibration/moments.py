@@ -5,9 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gridless.errors import InputError
 from gridless.templates.arrays import Array
 
 MIN_EIGENVALUE = 1e-5  # of a covariance, relative to its mean over all templates
+ROUNDING = 1e-6  # of a summary in float32, relative to its size: a smaller spread is none
+MOST_APART = 1e4  # spreads of one event between means of templates: more leaves nothing to estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,14 +74,30 @@ class Moments:
         """
         centre, pooled = self.share @ self.mean, self.pooled
         scale = np.sqrt(np.diag(pooled))
-        scale = np.where(scale > 0, scale, 1.0)
+        # A spread that is nothing but rounding is none.
+        scale = np.where(scale > ROUNDING * np.abs(self.mean).max(axis=0), scale, 1.0)
         values, vectors = np.linalg.eigh(pooled / np.outer(scale, scale))
         keep = values > MIN_EIGENVALUE
+        if not keep.any():
+            raise InputError(
+                "fit: the network gives the same for all events of a template; give a smaller "
+                "ridge, more epochs, or observables that depend on theta and do not hold it"
+            )
         transform = (vectors[:, keep] / np.sqrt(values[keep])) / scale[:, None]
+        mean = (self.mean - centre) @ transform
+        # Members of an ensemble that disagree have means with more noise than their mean spreads.
+        noise = transform.T @ np.tensordot(share, self.noise_per_event, 1) @ transform
+        apart = np.einsum("ki,ki->k", mean @ np.linalg.inv(np.eye(len(noise)) + noise), mean)
+        if apart.max() > MOST_APART**2:
+            raise InputError(
+                "fit: single events tell their template without doubt, and nothing what is between "
+                "templates; leave out observables that hold theta itself, or simulate at closer "
+                "values"
+            )
         return (
             Moments(
                 self.t,
-                (self.mean - centre) @ transform,
+                mean,
                 transform.T @ self.covariance @ transform,
                 transform.T @ self.mean_covariance @ transform,
             ),

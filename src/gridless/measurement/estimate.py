@@ -14,6 +14,7 @@ from gridless.measurement.tables import fit_results, ranking_results
 from gridless.results import printing
 from gridless.results.by_name import chosen_parameter
 from gridless.results.cabinetry import FitResults, RankingResults
+from gridless.strict_json import plain
 from gridless.templates.arrays import Array
 
 
@@ -184,7 +185,7 @@ class MeasurementEstimate(Estimate):
             pull, impacts), `impacts` (by parameter), `pulls`, `names` with `full_correlation`,
             `chi2` and `dof`.
         """
-        return super().to_dict() | {
+        own = {
             "impacts": self.impacts,
             "pulls": {name: list(pull) for name, pull in self.pulls.items()},
             "nuisances": {one.name: one.to_dict() for one in self.nuisances},
@@ -195,6 +196,7 @@ class MeasurementEstimate(Estimate):
             "chi2": self.chi2,
             "dof": self.dof,
         }
+        return super().to_dict() | {name: plain(value) for name, value in own.items()}
 
     def __str__(self) -> str:
         found = [f"{one.total()}" for one in self.results]

@@ -47,7 +47,7 @@ def make_estimate(likelihood: "MeasurementLikelihood") -> MeasurementEstimate:
         warnings=_warnings(likelihood, results, p_values, together),
         offered=likelihood.offered,
         nuisances=tuple(
-            _nuisance(likelihood, one.name, one.constraint, best, total)
+            _nuisance(likelihood, one.name, one.constraint, best)
             for one in likelihood.nuisances
             if one.name not in likelihood.held
         ),
@@ -92,7 +92,6 @@ def _nuisance(
     name: str,
     constraint: float | None,
     best: Array,
-    total: Array,
 ) -> NuisanceEstimate:
     place = likelihood.joint.place(name)
     impacts = {}
@@ -104,7 +103,7 @@ def _nuisance(
             # Of rank 1: its column holds the shifts of all parameters times that of its own.
             impact = float(own[axis, place] / np.sqrt(own[place, place]))
         impacts[parameter] = impact
-    error = float(np.sqrt(total[place, place]))
+    error = likelihood.joint.error(place)
     return NuisanceEstimate(name, float(best[place]), error, constraint, impacts)
 
 
@@ -173,7 +172,7 @@ def _warnings(
         if nuisance.constraint is None or nuisance.name in likelihood.held:
             continue
         place = likelihood.joint.place(nuisance.name)
-        error = np.sqrt(likelihood.joint.covariance[place, place])
+        error = likelihood.joint.error(place)
         pull = float(likelihood.joint.best[place] / nuisance.constraint)
         constrained = float(error / nuisance.constraint)
         found += warnings.nuisance_warnings(nuisance.name, pull, constrained)

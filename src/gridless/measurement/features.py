@@ -25,6 +25,7 @@ HATS = 16  # of each observable at the most
 MOST_HATS = 192  # of all together
 KNOT_EVENTS = 200_000  # of which quantiles are taken
 BLOCK = 512  # events at a time: their features stay in a processor's cache
+NO_CHANGE = 1e-12  # of the mean of a feature, in units of its spread: rounding
 RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)  # in units of the variance of each feature
 
 
@@ -123,7 +124,7 @@ def discriminants(deltas: Array, covariance: Array, sizes: Sequence[int]) -> Arr
         of each change are those whose projections tell the changes of the other folds best.
     """
     folds, changes, _ = deltas.shape
-    scale = np.sqrt(np.diag(covariance))
+    scale = np.sqrt(np.diag(covariance).clip(min=0))
     used = scale > 1e-12
     scale = np.where(used, scale, 1.0)
     scaled = covariance / np.outer(scale, scale)
@@ -135,7 +136,10 @@ def discriminants(deltas: Array, covariance: Array, sizes: Sequence[int]) -> Arr
         inverse = np.linalg.inv(own + ridge * np.eye(size))
         p = np.zeros_like(d)
         p[..., :size] = np.einsum("fkm,mn->fkn", d[..., :size], inverse)
-        norm = np.sqrt(np.einsum("fkm,mn,fkn->fk", p, scaled, p, optimize=True)).clip(min=1e-300)
+        square = np.einsum("fkm,mn,fkn->fk", p, scaled, p, optimize=True)
+        # Along features that do not vary the square is rounding.
+        square = np.maximum(square, NO_CHANGE * (p**2).sum(axis=-1))
+        norm = np.sqrt(square.clip(min=NO_CHANGE**2))
         p = p / norm[..., None]
         gains.append(np.einsum("fkm,fkm->k", p, others))
         found.append(p)

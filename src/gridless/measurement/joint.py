@@ -71,7 +71,7 @@ class Joint:
         for term in self._all:
             part = term.slopes(p, observed)
             value, gradient, hessian = value + part[0], gradient + part[1], hessian + part[2]
-        for place, centre, error in self.gaussians:
+        for place, centre, error in [*self.gaussians, *self._free]:
             pull = (p[place] - centre) / error
             value += 0.5 * pull**2
             gradient[place] += pull / error
@@ -91,6 +91,16 @@ class Joint:
             if one.constraint is not None and one.name not in self.held
         ]
         return found + [(self.place(c.parameter), c.value, c.error) for c in self.constraints]
+
+    @cached_property
+    def _free(self) -> list[tuple[int, float, float]]:
+        """The same of free nuisance parameters: so wide that only those stay near 0 of which the
+        events say nothing."""
+        return [
+            (self.place(one.name), 0.0, one.width)
+            for one in self.nuisances
+            if one.constraint is None and one.name not in self.held
+        ]
 
     @cached_property
     def _curves(self) -> list[CurveTerm]:
@@ -195,6 +205,8 @@ class Joint:
         for term in self._all:
             for name, matrix in term.score_covariances(self.best).items():
                 scores[name] = scores.get(name, 0.0) + matrix
+        for place, _, width in self._free:
+            scores[STAT][place, place] += 1 / width**2
         for one in self.nuisances:
             if one.constraint is not None and one.name not in self.held:
                 place = self.place(one.name)
@@ -211,11 +223,15 @@ class Joint:
         """The covariance of the best values of all names."""
         return np.asarray(sum(self.covariances.values()))
 
+    def error(self, place: int) -> float:
+        """The standard deviation of one of all names; NaN where nothing determines it."""
+        # A sum of products of huge numbers may be rounded to less than 0.
+        return float(np.sqrt(np.maximum(self.covariance[place, place], 0.0)))
+
     def crossings(self, place: int, level: float) -> list[tuple[float, bool]]:
         """The low and high end of the interval of a parameter, and whether a bound cuts each."""
-        error = self._errors(self.best)[place]
-        if not self.at_bound[place]:
-            error = np.sqrt(self.covariance[place, place])
+        at_bound = self.at_bound[place]
+        error = self._errors(self.best)[place] if at_bound else self.error(place)
         if not np.isfinite(error) or error == 0:
             return [(float(self.low[place]), True), (float(self.high[place]), True)]
         rise = 0.5 * chi2_quantile(level, 1)
@@ -236,11 +252,16 @@ class Joint:
         # Of a score whose variance is not its slope, the rise is stretched.
         stretch = self._stretch(axes, step)
         state = {"start": self.best}
+        # Each is looked at once: from another start the profile may be at another minimum.
+        known = {0.0: -rise * stretch}
 
         def excess(reach: float) -> float:
+            if reach in known:
+                return known[reach]
             point = dict(zip(axes, self.best[axes] + reach * step, strict=True))
             value, state["start"] = self.profiled(point, state["start"])
-            return value - self.floor - rise * stretch
+            known[reach] = value - self.floor - rise * stretch
+            return known[reach]
 
         below, above = 0.0, min(np.sqrt(2 * rise), most)
         while (found := excess(above)) < 0:

@@ -15,12 +15,19 @@ from gridless.measurement.process import Process
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
+FREE = 1e6  # units of a variation: the error of a free nuisance parameter that nothing tells of
+
 
 class Nuisance(NamedTuple):
     """A nuisance parameter: its name, and the standard deviation of its constraint around 0."""
 
     name: str
     constraint: float | None
+
+    @property
+    def width(self) -> float:
+        """The constraint; so wide that it says nothing where there is none."""
+        return FREE if self.constraint is None else self.constraint
 
 
 class Share(NamedTuple):

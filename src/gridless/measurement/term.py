@@ -16,7 +16,7 @@ from gridless.likelihood.estimate import MODEL, SIMULATION, STAT
 from gridless.measurement.measurement import Measurement
 from gridless.measurement.process import Process
 from gridless.measurement.shift import shift_slopes, shift_terms
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, check_total
 
 ENOUGH_WEIGHTED = 50  # events per component of the summary, to take its covariance from them
 LEAST_CURVATURE = 0.2  # of the information that may be left when that of the noise is taken out
@@ -140,6 +140,7 @@ class SummaryTerm:
     ) -> None:
         self.channel, self.places, self.size = channel, places, len(reference)
         self.known, self.sums = channel.measurement, channel.sums
+        check_total(self.sums.weight)
         own = reference[places]
         self.observed = self.sums.covariance(self.known.event_covariance(own))
         typical = np.hypot(own, errors[places])[len(self.known.grid.parameters) :]
@@ -162,7 +163,7 @@ class SummaryTerm:
         known = self.known
         slopes = known.at(own).slopes
         count = len(known.grid.parameters)
-        errors = np.array([one.constraint or np.inf for one in known.nuisances])
+        errors = np.array([one.width for one in known.nuisances])
         whole = slopes @ self.inverse @ slopes.T
         whole[count:, count:] += np.diag(1 / errors**2)
         scale = 1 / np.sqrt(np.diag(whole).clip(min=1e-300))

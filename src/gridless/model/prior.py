@@ -18,6 +18,7 @@ from gridless.templates.grid import Grid
 FINE_POINTS = {1: 1001, 2: 101, 3: 33}
 # Events that tell how many points in t the implied prior needs.
 PROBE_EVENTS = 10_000
+LEAST_PRIOR = 1e-12  # of its maximum: less is rounding
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ def implied_prior(
                 sums = sum_of_densities(member, x[::stride], w, t), np.array([w.sum()])
                 top, bottom = distributed.totals([torch.as_tensor(v) for v in sums])
                 q += (top / bottom).numpy()
-            return np.log(q / len(members))
+            # Weights of either sign may give less than nothing where the network is not right.
+            return np.log(q.clip(min=LEAST_PRIOR * q.max()) / len(members))
 
         return log_mean
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridless.systematics.samples import Events, ProcessSamples, Varied
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import LEAST_WORTH, Array, worth
 
 EVALUATIONS = 2_000_000  # events that are evaluated for all pairs together
 MOST_EVENTS = 20_000  # that are evaluated for one pair
@@ -65,7 +65,8 @@ def crossed_shifts(sample: ProcessSamples, summaries: Summaries, size: int) -> A
     for first, second in pairs:
         one, other = moved[first], moved[second]
         ok = one.there & other.there
-        if not ok.any():
+        # Few events, or weights that cancel, know no means.
+        if worth(w[ok].sum(), w[ok] @ w[ok]) < LEAST_WORTH:
             continue
         both = summaries(x[ok] + one.by[ok] + other.by[ok], key[ok])
         means = [

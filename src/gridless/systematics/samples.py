@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from gridless.errors import InputError
 from gridless.systematics.inputs import SIDES, Background, Side, Systematic
+from gridless.systematics.statistics import check_halves, folds_of
 from gridless.templates.arrays import Array, weights_or_ones
 from gridless.templates.grid import Grid
 from gridless.templates.templates import Templates
@@ -82,6 +83,7 @@ def signal_samples(templates: Templates, systematics: tuple[Systematic, ...]) ->
         np.arange(len(templates)),
     )
     grid = templates.grid
+    check_nominal(events, len(grid), "the templates")
     return ProcessSamples(
         grid.unit, events, tuple(_varied(one, events, templates.theta, grid) for one in systematics)
     )
@@ -101,8 +103,14 @@ def background_samples(background: Background, observables: int) -> ProcessSampl
         np.zeros(count, np.int64),
         np.arange(count),
     )
+    check_nominal(events, 1, f"background {background.name!r}")
     made = tuple(_varied(one, events, None, None) for one in background.systematics)
     return ProcessSamples(np.zeros((1, 0)), events, made)
+
+
+def check_nominal(events: Events, points: int, what: str) -> None:
+    """Refuse nominal events that know no mean at one of their points: see `check_halves`."""
+    check_halves(events.weights, folds_of(events.key), events.point, points, what)
 
 
 def only_nominal(sample: ProcessSamples, rows: NDArray[np.int64]) -> ProcessSamples:
@@ -167,12 +175,7 @@ def _varied(one: Systematic, nominal: Events, theta: Array | None, grid: Grid | 
         weights = weights_or_ones(weights, len(x))
         key, related = _keys(one, side, nominal, theta, value, len(sides))
         same &= related
-        totals = np.bincount(point, weights, len(t))
-        if not (totals > 0).all():
-            raise InputError(
-                f"{where}, {name}: a total weight of {totals.min():g} at one value of theta; "
-                "it must be positive: check the weights"
-            )
+        check_halves(weights, folds_of(key), point, len(t), f"{where}, {name}")
         sides.append(Events(x, weights, point, key))
     return Varied(one.name, t, template, tuple(sides), same)
 

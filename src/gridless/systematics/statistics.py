@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridless.errors import InputError
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import LEAST_WORTH, Array, worth
 
 FOLDS = 2
+ROUNDING = 1e-12  # of the largest eigenvalue of a covariance
 PRIOR_EVENTS = 5  # times the size of a summary: events that a pooled covariance is worth
 
 
@@ -48,23 +49,41 @@ def sample_mean(
     y: Array, weights: Array, key: NDArray[np.int64], fold: NDArray[np.int64], what: str
 ) -> Mean:
     """The mean of summaries y (events, d), each from the fold that has not seen the event."""
+    check_halves(weights, fold, np.zeros(len(y), np.int64), 1, what)
     influence, means = np.empty_like(y), []
     spread = np.zeros((y.shape[1],) * 2)
     for number in range(FOLDS):
         own = fold == number
         w = weights[own]
         total = w.sum()
-        if not total > 0:
-            raise InputError(
-                f"{what}: {len(y):,} events of a total weight that half of them do not share; give "
-                "more events"
-            )
         mean = w @ y[own] / total
         rest = y[own] - mean
         influence[own] = w[:, None] * rest / (FOLDS * total)
         spread += (rest * w[:, None]).T @ rest / (FOLDS * total)
         means.append(mean)
     return Mean(np.mean(means, axis=0), influence, key, spread)
+
+
+def folds_of(key: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The fold of each event, by its key."""
+    return key % FOLDS
+
+
+def check_halves(
+    weights: Array, fold: NDArray[np.int64], point: NDArray[np.int64], points: int, what: str
+) -> None:
+    """Refuse a sample of which a fold knows no mean at one of the points 0, 1, ... of its
+    events."""
+    group, size = point * FOLDS + fold, FOLDS * points
+    total, squares = (np.bincount(group, w, size).astype(float) for w in (weights, weights**2))
+    found = worth(total, squares)
+    if found.min() < LEAST_WORTH:
+        count = int((point == found.argmin() // FOLDS).sum())
+        raise InputError(
+            f"{what}: {count:,} events at one value of theta, of which one half is worth "
+            f"{found.min():.3g} events, (sum w)^2 / sum w^2; give more events, or fewer negative "
+            "weights"
+        )
 
 
 def combined(parts: list[tuple[float, Mean]]) -> tuple[Array, Array]:
@@ -89,6 +108,7 @@ def steadied(covariance: Array, of_mean: Array, events: Array | None = None) -> 
     """Covariances (points, d, d) of one event and of the mean; those of small samples are shrunk
     towards that of all, so that none is singular. `events` (points,) are effective numbers; by
     default the ratio of both covariances."""
+    covariance = nonnegative(covariance)
     if events is None:
         traces = np.trace(covariance, axis1=1, axis2=2), np.trace(of_mean, axis1=1, axis2=2)
         events = traces[0] / np.where(traces[1] > 0, traces[1], np.inf)
@@ -99,3 +119,13 @@ def steadied(covariance: Array, of_mean: Array, events: Array | None = None) -> 
         keep * covariance + (1 - keep) * pooled,
         keep * of_mean + (1 - keep) * pooled / events.clip(min=1)[:, None, None],
     )
+
+
+def nonnegative(covariance: Array) -> Array:
+    """Covariances (..., d, d) without negative eigenvalues, which weights of either sign give."""
+    values, vectors = np.linalg.eigh(covariance)
+    negative = values[..., 0] < -ROUNDING * np.abs(values).max(axis=-1)
+    if not negative.any():
+        return covariance
+    made = (vectors * values.clip(min=0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    return np.where(negative[..., None, None], made, covariance)

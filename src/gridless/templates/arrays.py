@@ -16,6 +16,7 @@ UNPRINTABLE = {"Cc", "Cs"}  # Unicode categories: control characters, halves of 
 SMALLEST_SQUARES = 1e-200  # sum of squared weights: a square of less is lost
 LARGEST_SIZE = 1e15  # events: of more, sums lose single ones
 LARGEST_VALUE = 1e100  # of an observable: sums of squares of more overflow
+LEAST_WORTH = 2.0  # events that a sample must be worth: a single one has no spread
 
 
 def as_table(
@@ -175,6 +176,12 @@ def check_total(total: float) -> None:
             f"weights: their sum over the observed events is {total:g}; it must be positive: check "
             "the weights"
         )
+
+
+def worth(total: Array, squares: Array) -> Array:
+    """(sum w)^2 / sum w^2, the number of events without weights that know a mean as well; 0 where
+    weights of either sign cancel."""
+    return np.where(total > 0, total, 0.0) ** 2 / np.where(squares > 0, squares, 1.0)
 
 
 def check_used(used: int, events: int) -> None:

@@ -11,6 +11,7 @@ from gridless.errors import InputError
 from gridless.templates.arrays import Array, as_number, as_numbers
 
 MAX_TEMPLATES = 1_000_000  # of a grid: more is a mistake
+LEAST_SPAN = 0.02  # of the range, that templates are apart: polynomials beyond them know nothing
 
 
 def grid(bounds: tuple[float, float], templates: int) -> Array:
@@ -183,7 +184,27 @@ def make_grid(
         raise InputError(
             f"theta: all {len(theta)} events have the same value; give at least two templates"
         )
+    _check_span(theta[first], limits, parameters)
     return Grid(theta[first], limits, tuple(parameters)), template.reshape(-1)
+
+
+def _check_span(values: Array, limits: Array, parameters: Sequence[str]) -> None:
+    """Refuse templates that are nearly one point of the range, or do not tell parameters apart."""
+    for name, column, (low, high) in zip(parameters, values.T, limits, strict=True):
+        first, last = column.min(), column.max()
+        if last - first < LEAST_SPAN * (high - low):
+            raise InputError(
+                f"theta: the templates have {name} = {first:g} to {last:g}, less than "
+                f"{LEAST_SPAN:.0%} of its bounds {low:g} to {high:g}; simulate at values that "
+                "differ more, or give bounds near them"
+            )
+    t = (values - limits[:, 0]) / (limits[:, 1] - limits[:, 0])
+    apart = np.linalg.svd(t - t.mean(axis=0), compute_uv=False)
+    if len(parameters) > 1 and (len(values) <= len(parameters) or apart.min() < LEAST_SPAN):
+        raise InputError(
+            f"theta: {' and '.join(parameters)} change together in all {len(values)} templates; "
+            "simulate at values that tell them apart"
+        )
 
 
 def _check_bounds(bounds: ArrayLike, parameters: Sequence[str]) -> Array:

@@ -1,6 +1,8 @@
 """The network of a fit: its basis, its size and its first weights."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -60,15 +62,24 @@ def make_network(
     return network
 
 
-def _basis(basis: str | Basis | None, size: Size, templates: Templates) -> Basis:
+def _basis(given: Any, size: Size, templates: Templates) -> Basis:
     """The basis that was asked for, suited to the grid."""
     grid: Grid = templates.grid
     parameters = len(grid.parameters)
-    if basis is None:
+    if given is None:
         return ExpPolynomial.suited(size.degree, grid)
-    if isinstance(basis, str):
-        found: Basis = BASES.find(basis).for_templates(grid, _effective(templates.mean_weights()))
-        return found
+    basis: Basis
+    if isinstance(given, str):
+        basis = BASES.find(given).for_templates(grid, _effective(templates.mean_weights()))
+        return basis
+    if isinstance(given, Mapping):
+        ((name, settings),) = given.items()
+        try:
+            basis = BASES.find(name)(**settings)
+        except TypeError as error:
+            raise InputError(f"basis: {name} does not take {settings} ({error})") from error
+    else:
+        basis = given
     if basis.parameters != parameters:
         raise InputError(
             f"basis: one of {basis.parameters} parameter(s) for templates of {parameters}; "

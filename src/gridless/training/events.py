@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gridless import distributed
 from gridless.density.network import Network
-from gridless.templates.arrays import Array, slices, unusable_units
+from gridless.errors import InputError
+from gridless.templates.arrays import LEAST_WORTH, Array, slices, unusable_units, worth
 from gridless.templates.templates import Templates
 
 # Events of one pass of the network.
@@ -113,6 +115,7 @@ def split_events(
     training, held_out, fold = hold_out(templates, weights, network, folds, members, generator)
     unseen = [(templates.x, weights)]
     if members > 1:
+        check_parts(templates, torch.where(fold < members, fold, -1).numpy(), members)
         own = [(fold == e).numpy() for e in range(members)]
         unseen = [(templates.x[which], weights[which]) for which in own]
     return Split(training, held_out, unseen, torch.where(fold < members, fold, -1))
@@ -134,6 +137,33 @@ def hold_out(
     events = _standardised(templates, weights, network)
     fold = _assign_folds(templates, folds, generator)
     return *_divide(events, fold, members, generator), fold
+
+
+def check_parts(templates: Templates, part: NDArray[np.int64], parts: int) -> None:
+    """Refuse templates that know no mean in one of their parts, over which means are taken.
+
+    Parameters
+    ----------
+    templates : Templates
+        The simulated events.
+    part : array (events,) of int
+        The part of each event, below 0 for none.
+    parts : int
+        How many parts there are.
+    """
+    used = part >= 0
+    group, size = (templates.template * parts + part)[used], len(templates.grid) * parts
+    w = templates.event_weights[used]
+    sums = np.array([np.bincount(group, one, size) for one in (w, w**2)])
+    found = worth(*distributed.total(sums)).reshape(-1, parts).min(axis=1)
+    if found.min() >= LEAST_WORTH:
+        return
+    which = f"one of the {parts} parts of " if parts > 1 else ""
+    raise InputError(
+        f"templates: {which}{templates.grid.label(int(found.argmin()))} is worth {found.min():.3g} "
+        f"events, (sum w)^2 / sum w^2; simulate {LEAST_WORTH * parts:g} or many more there, with "
+        "fewer negative weights, or leave that template out"
+    )
 
 
 def _standardised(templates: Templates, weights: Array, network: Network) -> Events:

@@ -13,6 +13,7 @@ from gridless.calibration.mean_curve import fit_mean_curve
 from gridless.calibration.moments import Moments
 from gridless.density.network import Network
 from gridless.errors import InputError
+from gridless.measurement.archive import arrays_of, header_of, measurement_of
 from gridless.measurement.features import make_features
 from gridless.measurement.measurement import Measurement, Nuisance, Share
 from gridless.measurement.process import Process
@@ -24,6 +25,7 @@ from gridless.systematics.samples import (
     ProcessSamples,
     Varied,
     background_samples,
+    check_nominal,
     only_nominal,
     signal_samples,
 )
@@ -93,6 +95,7 @@ def measure_network(network: Network, whole: Whole, seed: int, fold: Tensor | No
         member = fold.numpy()[: len(whole.templates)]
         kept_out = np.flatnonzero(member >= 0)
         signal, member = only_nominal(signal, kept_out), member[kept_out]
+        check_nominal(signal.nominal, len(signal.t), "the templates, events that are held out")
     samples = [signal, *others]
     z = np.concatenate([z for _, _, z in event_features(network, whole.templates.x)])
     features = make_features(z, seed)
@@ -114,10 +117,19 @@ def measure_network(network: Network, whole: Whole, seed: int, fold: Tensor | No
         moments, differences = read_process(of_others, sample)
         shifts = _shifts(sample, differences, of_others, names, transform, np.zeros(0))
         processes.append(_background(moments, centre, transform, *shifts))
-    return Measurement(
+    made = Measurement(
         whole.templates.grid, whole.nuisances, whole.shares, centre, transform, tuple(processes),
         features, projection,
     )  # fmt: skip
+    # As from a file: the order of numbers in memory decides the last digits of products.
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays_of(made).items()}
+    try:
+        return measurement_of(header_of(made), arrays, made.grid, z.shape[1])
+    except ValueError as error:
+        raise InputError(
+            f"fit: the samples give numbers that no model can hold ({error}); look for absurd "
+            "values and weights"
+        ) from error
 
 
 def _nuisances(

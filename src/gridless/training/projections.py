@@ -17,7 +17,7 @@ from gridless.measurement.features import Features, discriminants
 from gridless.measurement.measurement import Share
 from gridless.model.evaluation import event_features, summary_basis
 from gridless.systematics.samples import Events, ProcessSamples, Varied
-from gridless.systematics.statistics import FOLDS
+from gridless.systematics.statistics import FOLDS, folds_of, nonnegative
 from gridless.templates.arrays import Array
 
 MOST_LEARNT = 400_000  # events of a sample from which projections are learnt
@@ -144,6 +144,8 @@ def _moments(
                 sums.add(slice(part.start + rows.start, part.start + rows.stop), f, covariance)
         found.append(sums.means())
         total = total + (sums.covariance() / points if covariance else 0.0)
+    if covariance and (weights[0] < 0).any():
+        total = nonnegative(np.asarray(total))
     return np.stack(found, axis=1), np.asarray(total)
 
 
@@ -194,8 +196,3 @@ def _some(events: Events) -> Events:
     few = np.bincount(events.point)[events.point] < LEAST_LEARNT
     keep = np.flatnonzero(few | ((events.key // FOLDS) % step == 0))
     return Events(events.x[keep], events.weights[keep], events.point[keep], events.key[keep])
-
-
-def folds_of(key: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The fold of each event, by its key."""
-    return key % FOLDS

@@ -16,9 +16,8 @@ from gridless.density.network import Network
 from gridless.measurement.features import Features
 from gridless.model.evaluation import event_features
 from gridless.systematics.samples import Events, ProcessSamples, Varied
-from gridless.systematics.statistics import Mean, combined, sample_mean, steadied
+from gridless.systematics.statistics import Mean, combined, folds_of, sample_mean, steadied
 from gridless.templates.arrays import Array
-from gridless.training.projections import folds_of
 
 
 class Read(NamedTuple):

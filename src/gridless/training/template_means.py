@@ -17,6 +17,7 @@ from gridless.model.evaluation import (
 from gridless.systematics.statistics import steadied
 from gridless.templates.arrays import Array
 from gridless.templates.templates import Templates
+from gridless.training.events import check_parts
 
 
 def template_moments(network: Network, templates: Templates, fold: Tensor | None) -> Moments:
@@ -42,6 +43,7 @@ def template_moments(network: Network, templates: Templates, fold: Tensor | None
         kept_out = np.flatnonzero(fold.numpy() >= 0)
         templates, weights, fold = templates.subset(kept_out), weights[kept_out], fold[kept_out]
     which = np.zeros(len(templates), np.int64) if fold is None else fold.numpy()
+    check_parts(templates, which, folds)
     group = templates.template * folds + which
     size = summary_basis(network).outputs
     centre = _centre(network, templates.x, size)

@@ -21,7 +21,7 @@ from gridless.curves.polynomials import terms
 from gridless.errors import InputError, check_kind
 from gridless.model.model import Model
 from gridless.results.printing import Lines
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, check_total
 
 BINS = {1: (6, 12, 16), 2: (4, 6), 3: (3, 4)}  # of each score, by the number of parameters
 # Of what noise alone reaches, from which on differences between templates count.
@@ -143,6 +143,7 @@ def binned_check(model: Model, x: Any, weights: Any = None) -> BinnedCheck:
     w = np.ones(len(table)) if given is None else given
     if not w.any():
         raise InputError("binned_check: no event, or all weights are 0; give observed events")
+    check_total(float(w.sum()))
     best = model.likelihood_of(table, given).unit_best
     y = model.event_vectors(table)[0].double().numpy()
     count = len(model.grid.parameters)

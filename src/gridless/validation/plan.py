@@ -199,6 +199,11 @@ def plan(
     more = float(now.sum() if simulated is None else simulated)
     factors = np.array(FACTORS)
     errors = np.array([made(factor * now) for factor in factors])
+    if not np.isfinite(errors).all():
+        raise InputError(
+            f"plan: the templates of this pilot do not tell {grid.parameters[p]} at all; add "
+            "observables, simulate more, or set the bounds near the templates"
+        )
     shares = _best_shares(made.by_template(now), now, more)
     new = [
         NewTemplate(k, middle, more)
@@ -284,7 +289,8 @@ def _best_shares(variances: Array, now: Array, more: float) -> Array:
     """Shares of the next events that make n_k proportional to sqrt(V_k), as far as the events that
     are there already allow."""
     wanted = np.sqrt(variances * now)
-    wanted = wanted / wanted.sum()
+    # Where no template matters, all count alike.
+    wanted = wanted / wanted.sum() if wanted.sum() > 0 else np.full(len(now), 1 / len(now))
     use = np.ones(len(now), bool)
     for _ in range(len(now)):
         total = now[use].sum() + more
@@ -292,7 +298,8 @@ def _best_shares(variances: Array, now: Array, more: float) -> Array:
         if (missing >= 0).all():
             break
         use &= missing > 0
-    return np.asarray(missing.clip(min=0) / missing.clip(min=0).sum())
+    missing = missing.clip(min=0)
+    return np.asarray(missing / missing.sum() if missing.sum() > 0 else wanted)
 
 
 def _enough(made: Forecast, now: Array) -> float:
