@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gridless as gl
-from gridless.examples import OneObservable
+from gridless.examples import Nuisances, OneObservable
 
 EXAMPLE = OneObservable()
 
@@ -71,3 +71,33 @@ def test_blinding_hides_the_value_and_nothing_else(good):
     assert all(set(w) == {"name"} for w in two.to_dict()["warnings"])
     with pytest.raises(gl.InputError, match="letters"):
         first.blinded("a")
+
+
+def test_groups_change_nothing_in_the_estimate_of_all_events(good):
+    x = EXAMPLE.sample(0.4, 3_000, seed=14)
+    plain = good.likelihood(x).maximum()
+    grouped = good.likelihood(x, by=np.arange(3_000) % 5).maximum()
+    assert grouped.p_value == pytest.approx(plain.p_value, rel=1e-9)
+    assert grouped.budget["theta"] == pytest.approx(plain.budget["theta"], rel=1e-6)
+
+
+def test_groups_of_a_measurement_have_one_simulation():
+    example = Nuisances()
+    model = example.fit(events=500, seed=1, hidden=3, epochs=3)
+    x = example.sample(0.4, 2_000, seed=2)
+    plain = model.likelihood(x).maximum()
+    grouped = model.likelihood(x, by=np.arange(2_000) % 4)
+    assert grouped.maximum().budget["theta"] == pytest.approx(plain.budget["theta"], rel=1e-9)
+    assert grouped.maximum().p_value == pytest.approx(plain.p_value)
+    assert len(grouped.by().estimates) == 4
+
+
+def test_events_before_a_selection_are_counted_once():
+    templates = EXAMPLE.templates(1_000, seed=1)
+    table = {"x": EXAMPLE.sample(0.4, 1_000, seed=2)[:, 0], "run": np.arange(1_000) % 4}
+    query = gl.Query.of(["x"], selection="x < 1")
+    model = gl.fit(gl.Templates(templates.x, templates.theta, (0, 1), query=query), hidden=3)
+    likelihood = gl.read_likelihood(model, [table], by="run")
+    used = int((table["x"] < 1).sum())
+    assert likelihood.maximum().offered == 1_000
+    assert f"{used:,} of 1,000 events" in str(likelihood.maximum())

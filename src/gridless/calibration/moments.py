@@ -86,7 +86,7 @@ class Moments:
         transform = (vectors[:, keep] / np.sqrt(values[keep])) / scale[:, None]
         mean = (self.mean - centre) @ transform
         # Members of an ensemble that disagree have means with more noise than their mean spreads.
-        noise = transform.T @ np.tensordot(share, self.noise_per_event, 1) @ transform
+        noise = transform.T @ np.tensordot(self.share, self.noise_per_event, 1) @ transform
         apart = np.einsum("ki,ki->k", mean @ np.linalg.inv(np.eye(len(noise)) + noise), mean)
         if apart.max() > MOST_APART**2:
             raise InputError(

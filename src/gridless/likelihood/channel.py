@@ -297,6 +297,17 @@ def add_offered(*channels: Channel) -> int | None:
     return sum(c.events if c.offered is None else c.offered for c in channels)
 
 
+def offered_to(channels: Sequence[Channel], events: int) -> list[Channel]:
+    """Channels of one model to which this many events together were offered: what the selection
+    left out belongs to no group, and is counted with the first."""
+    rest = events - sum(channel.events for channel in channels)
+    first, *others = channels
+    return [
+        replace(first, offered=first.events + rest),
+        *(replace(one, offered=one.events) for one in others),
+    ]
+
+
 def make_curve(channels: Sequence[Channel], constraints: Sequence[Constraint], grid: Grid) -> Curve:
     """The sum of all channels, and of (theta - value)^2 / 2 error^2 for each constraint."""
     series = []

@@ -187,17 +187,23 @@ def channel_labels(channels: Sequence[Channel]) -> list[str]:
 
 
 def _p_values(likelihood: "Likelihood") -> tuple[dict[str, float], float | None]:
-    """The p-value of every channel, and that of all: chi2 and degrees of freedom add."""
-    each, chi2, dof = {}, 0.0, 0.0
+    """The p-value of every channel, and that of all: chi2 and degrees of freedom of different
+    models add; groups of one model have one simulation, and are compared with it together."""
+    each: dict[str, float] = {}
+    models: dict[str, tuple[Agreement, Array]] = {}
     for label, channel in zip(
         channel_labels(likelihood.channels), likelihood.channels, strict=True
     ):
         if channel.agreement is not None:
-            t = Place(channel, likelihood.grid).own(likelihood.unit_best)
-            found, free = channel.agreement.chi2(t)
-            each[label] = p_value(found, free)
-            chi2 += found
-            dof += free
+            t, key = (
+                Place(channel, likelihood.grid).own(likelihood.unit_best),
+                channel.model or label,
+            )
+            each[label] = p_value(*channel.agreement.chi2(t))
+            whole = models[key][0] + channel.agreement if key in models else channel.agreement
+            models[key] = whole, t
+    found = [agreement.chi2(t) for agreement, t in models.values()]
+    chi2, dof = (sum(column) for column in zip(*found, strict=True)) if found else (0.0, 0.0)
     return each, p_value(chi2, dof) if each else None
 
 

@@ -21,6 +21,7 @@ from gridless.likelihood.channel import (
     make_constraint,
     make_curve,
     merge_channels,
+    offered_to,
 )
 from gridless.likelihood.derived import Derived
 from gridless.likelihood.display import Displayed
@@ -137,8 +138,7 @@ class Likelihood(Displayed, Derived):
 
     def with_offered(self, events: int) -> "Likelihood":
         """The same with the number of events before the selection."""
-        channels = [replace(channel, offered=events) for channel in self.channels]
-        return Likelihood(channels, self.constraints)
+        return Likelihood(offered_to(self.channels, events), self.constraints)
 
     def scan(self, theta: Any) -> Array:
         """The likelihood at points, less its minimum.

@@ -19,6 +19,7 @@ from gridless.likelihood.channel import (
     join_constraints,
     make_constraint,
     merge_channels,
+    offered_to,
 )
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.minuit import MinuitCost
@@ -77,19 +78,17 @@ class MeasurementLikelihood(Likelihood):
         constraints: Iterable[Constraint] = (),
         held: Mapping[str, float] | None = None,
     ) -> None:
-        merged: dict[Any, SummaryChannel] = {}
-        for part in parts:
-            known = merged.get(part.key)
-            merged[part.key] = part if known is None else known + part
-        self.parts = tuple(merged.values())
+        self.parts = _added((part.key, part) for part in parts)
         self.plain = merge_channels(plain)
         self.channels = (*(part.base for part in self.parts), *self.plain)
         self.constraints = tuple(constraints)
         self.held = dict(held or {})
         self.grid = common_grid(self.channels)
         self.nuisances = common_nuisances(self.parts, self.grid)
+        # Groups of one model have one simulation, whose fluctuations move all of them together.
+        whole = _added((part.base.model, part) for part in self.parts)
         self.joint = Joint(
-            self.parts, self.plain, self.grid, self.nuisances, self.constraints, self.held
+            whole, self.plain, self.grid, self.nuisances, self.constraints, self.held
         )
         limits = zip(
             self.joint.names, self.joint.low.tolist(), self.joint.high.tolist(), strict=True
@@ -168,10 +167,9 @@ class MeasurementLikelihood(Likelihood):
 
     def with_offered(self, events: int) -> "MeasurementLikelihood":
         """The same with the number of events before the selection."""
-        return self._with(
-            parts=[replace(one, base=replace(one.base, offered=events)) for one in self.parts],
-            plain=[replace(one, offered=events) for one in self.plain],
-        )
+        bases = offered_to([part.base for part in self.parts], events)
+        pairs = zip(self.parts, bases, strict=True)
+        return self._with(parts=[replace(part, base=base) for part, base in pairs])
 
     def fix(self, **values: float) -> "MeasurementLikelihood":
         """The likelihood of the other parameters with the named ones held at these values.
@@ -387,3 +385,11 @@ class MeasurementLikelihood(Likelihood):
             "held": self.held,
         }  # fmt: skip
         return MeasurementLikelihood(**{**fields, **changes})
+
+
+def _added(parts: Iterable[tuple[Any, SummaryChannel]]) -> tuple[SummaryChannel, ...]:
+    """The channels, those with the same key added up."""
+    found: dict[Any, SummaryChannel] = {}
+    for key, part in parts:
+        found[key] = found[key] + part if key in found else part
+    return tuple(found.values())
