@@ -9,7 +9,8 @@ import pytest
 import yaml
 from helpers import parabola
 
-from gridless.examples import Nuisances, TwoParameters
+import gridless as gl
+from gridless.examples import Nuisances, OneObservable, TwoParameters
 from gridless.likelihood.export import curve, hepdata, scan_csv
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.sources import ReplicaNoise
@@ -61,14 +62,37 @@ def test_hepdata_has_round_values_units_and_the_error_from_simulation():
     assert column["values"][2] == {"value": 79.91}
 
 
-def test_hepdata_counts_no_source_twice_with_systematics():
-    """The interval has the statistics of the simulation in it."""
+def test_hepdata_has_the_units_of_the_labels():
+    example = OneObservable()
+    templates = example.templates(300, seed=1).labelled({"theta": "$m_t$ [GeV]"})
+    model = gl.fit(templates, hidden=2, epochs=1, replicas=0)
+    likelihood = model.likelihood(example.sample(0.4, 300, seed=2))
+    assert "units: GeV" in hepdata(likelihood)
+    assert "units: TeV" in hepdata(likelihood, {"theta": "TeV"})
+
+
+def test_hepdata_has_every_source_of_the_budget():
     example = Nuisances()
     model = example.fit(events=500, seed=1, hidden=3, epochs=3)
     likelihood = model.likelihood(example.sample(0.4, 2_000, seed=2))
-    table = next(yaml.safe_load_all(hepdata(likelihood)))
-    (row,) = table["dependent_variables"][0]["values"]
-    ((label, ends),) = [(error["label"], error["asymerror"]) for error in row["errors"]]
-    assert label == "total"
-    low, high = likelihood.interval()
-    assert ends["plus"] - ends["minus"] == pytest.approx(high - low, abs=1e-4)
+    one = likelihood.maximum()["theta"]
+    found, _ = yaml.safe_load_all(hepdata(likelihood))
+    (row,) = found["dependent_variables"][0]["values"]
+    stat, *others = row["errors"]
+    assert {e["label"]: e["symerror"] for e in others} == pytest.approx(
+        {name: error for name, error in one.budget.items() if name != "stat"}, abs=1e-4
+    )
+    plus, minus = stat["asymerror"]["plus"], stat["asymerror"]["minus"]
+    assert 0.5 * (plus - minus) == pytest.approx(one.stat, rel=0.2)
+    content = likelihood.maximum().to_dict()["parameters"]["theta"]
+    assert content["stat_high"] - content["value"] == pytest.approx(plus, abs=1e-4)
+    assert content["low"] < content["stat_low"] < content["value"]
+
+
+def test_a_correlation_with_itself_is_one():
+    estimate = parabola(80.4, 0.0213, bounds=(79.9, 80.9)).maximum()
+    assert estimate.to_dict()["correlation"] == [[1.0]]
+    example = Nuisances()
+    model = example.fit(events=500, seed=1, hidden=3, epochs=3)
+    matrix = model.likelihood(example.sample(0.4, 2_000, seed=2)).maximum().full_correlation
+    assert (np.diag(matrix) == 1).all()

@@ -389,8 +389,8 @@ def read_only(values: Any) -> Array:
 
 def correlation(covariance: Array) -> Array:
     """C_ij / sqrt(C_ii C_jj); NaN for what does not vary, such as a parameter at a bound."""
-    scale = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), np.nan))
-    return read_only(covariance / np.outer(scale, scale))
+    variances = np.where(np.diag(covariance) > 0, np.diag(covariance), np.nan)
+    return read_only(covariance / np.sqrt(np.outer(variances, variances)))
 
 
 def _sources(budget: Mapping[str, float], errors: list[str]) -> str:

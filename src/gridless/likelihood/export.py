@@ -15,7 +15,7 @@ from gridless.curves.intervals import LEVEL
 from gridless.errors import InputError, check_kind
 from gridless.files.sources import as_path
 from gridless.files.write import write_whole
-from gridless.likelihood.estimate import MODEL, SIMULATION, STAT, ParameterEstimate
+from gridless.likelihood.estimate import STAT, ParameterEstimate
 from gridless.likelihood.likelihood import Likelihood
 from gridless.results.labels import unit_of
 from gridless.templates.arrays import Array
@@ -108,16 +108,18 @@ def _table(
 
 
 def _errors(one: ParameterEstimate, step: float) -> list[dict[str, Any]]:
-    """The interval of the likelihood, and every source that it does not have; with systematics it
-    has them all."""
+    """Every source of the budget; the statistical one has the two sides of the interval."""
+    inside = math.sqrt(max(one.error**2 - one.beyond**2, 0.0))
+    share = one.stat / inside if inside > 0 else 1.0
     low, high = one.stat_interval
-    plus, minus = (_rounded(end - one.value, step) for end in (high, low))
-    ends = {"plus": plus, "minus": minus}
-    sources = [name for name in (SIMULATION, MODEL) if name in one.budget]
-    if sources and not one.beyond:
-        return [{"label": "total", "asymerror": ends}]
-    others = [{"label": name, "symerror": _rounded(one.budget[name], step)} for name in sources]
-    return [{"label": STAT, "asymerror": ends}, *others]
+    plus, minus = (_rounded(share * (end - one.value), step) for end in (high, low))
+    found: list[dict[str, Any]] = [{"label": STAT, "asymerror": {"plus": plus, "minus": minus}}]
+    found += [
+        {"label": source, "symerror": _rounded(error, step)}
+        for source, error in one.budget.items()
+        if source != STAT
+    ]
+    return found
 
 
 def _rounded(value: float, step: float) -> float:

@@ -185,6 +185,12 @@ class MeasurementEstimate(Estimate):
             pull, impacts), `impacts` (by parameter), `pulls`, `names` with `full_correlation`,
             `chi2` and `dof`.
         """
+        content = super().to_dict()
+        for one in self.results:
+            # The likelihood has every uncertainty: of its interval, the share of the events.
+            share = one.stat / one.error if one.error > 0 else 1.0
+            low, high = (one.value + share * (end - one.value) for end in one.stat_interval)
+            content["parameters"][one.name] |= {"stat_low": low, "stat_high": high}
         own = {
             "impacts": self.impacts,
             "pulls": {name: list(pull) for name, pull in self.pulls.items()},
@@ -196,7 +202,7 @@ class MeasurementEstimate(Estimate):
             "chi2": self.chi2,
             "dof": self.dof,
         }
-        return super().to_dict() | {name: plain(value) for name, value in own.items()}
+        return content | {name: plain(value) for name, value in own.items()}
 
     def __str__(self) -> str:
         found = [f"{one.total()}" for one in self.results]

@@ -97,9 +97,11 @@ def measurement(subject: Subject) -> Section | None:
         shows = f"Contours of {names[0]} and {names[1]} at 68 and 95 percent"
     level = f"{subject.level:.0%}"
     columns, numbers = [], []
+    content = estimate.to_dict()["parameters"]
     for name in names:
         one = estimate[name]
-        ends = (*one.interval, *one.stat_interval, *likelihood.interval(subject.level, name))
+        stat = content[name]["stat_low"], content[name]["stat_high"]
+        ends = (*one.interval, *stat, *likelihood.interval(subject.level, name))
         pairs = zip(ends[::2], ends[1::2], strict=True)
         shown = [interval_html(*pair, one.error) for pair in pairs]
         columns.append([value_html(one, with_unit=False), *shown])
