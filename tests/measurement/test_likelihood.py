@@ -220,3 +220,11 @@ def test_fifty_nuisance_parameters_take_less_than_a_second():
     assert estimate.value == pytest.approx(best[0], rel=1e-4)
     assert estimate.error == pytest.approx(np.sqrt(covariance[0, 0]), rel=1e-3)
     assert len(estimate.impacts["mass"]) == 50
+
+
+def test_a_wrong_number_of_values_is_refused():
+    likelihood = MeasurementLikelihood([channel(measurement(SHIFTS), T)])
+    assert np.isfinite(likelihood(2.0, 0.0, 0.0))
+    for values in ((2.0,), (2.0, 0.0), (2.0, 0.0, 0.0, 0.0)):
+        with pytest.raises(gl.InputError, match="give one each: mass, s0, s1"):
+            likelihood(*values)

@@ -1,9 +1,11 @@
 """Systematics and backgrounds that cannot be right are refused at once, with a cure."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gridless as gl
+from gridless.systematics.inputs import check_backgrounds, check_systematics
 from gridless.systematics.samples import background_samples, signal_samples
 
 RANDOM = np.random.default_rng(1)
@@ -111,3 +113,27 @@ def test_a_variation_may_be_off_the_grid_and_a_background_has_no_theta():
     background = gl.Background("w", BACKGROUND, 0.1, None, systematics=[varied])
     assert background_samples(background, 2).varied[0].same
     assert repr(background) == "Background w: 300 events, share 0.1 free"
+
+
+def test_columns_of_data_frames_are_found_by_their_names():
+    frame = pd.DataFrame({"other": 0.0, "x_2": X[:, 1], "x_1": X[:, 0]})
+    (found,) = check_systematics(gl.Systematic("jes", up=(frame + 0.1, THETA)), ("x_1", "x_2"))
+    assert found.sides[0].x == pytest.approx(X + 0.1)
+    own = gl.Systematic("jes", up=frame + 0.1)
+    (background,) = check_backgrounds(
+        gl.Background("w", frame, 0.1, 0.1, systematics=[own]), ("x_1", "x_2")
+    )
+    assert (background.x == X).all()
+    assert background.systematics[0].sides[0].x == pytest.approx(X + 0.1)
+    with pytest.raises(gl.InputError, match="no column x_2; "):
+        check_backgrounds(gl.Background("w", frame[["x_1"]], 0.1, 0.1), ("x_1", "x_2"))
+
+
+def test_samples_bring_their_weights_and_names():
+    table = {"x_2": X[:, 1], "x_1": X[:, 0], "w": np.full(400, 2.0)}
+    sample = gl.read(table, ["x_2", "x_1"], "w")
+    (found,) = check_backgrounds(gl.Background("w", sample, 0.1, 0.1), ("x_1", "x_2"))
+    assert (found.x == X).all()
+    assert (found.weights == 2.0).all()
+    (jes,) = check_systematics(gl.Systematic("jes", up=(sample, THETA)), ("x_1", "x_2"))
+    assert (jes.sides[0].weights == 2.0).all()

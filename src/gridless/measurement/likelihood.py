@@ -368,8 +368,11 @@ class MeasurementLikelihood(Likelihood):
         return np.asarray(self.joint.slopes(self._whole(args))[1][self.joint.free])
 
     def _whole(self, args: Sequence[float]) -> Array:
+        values = as_numbers(args, "values")
+        if values.shape != (len(self.parameters),):
+            raise InputError(f"values: {args!r:.80}; give one each: {', '.join(self.parameters)}")
         p = self.joint.best.copy()
-        p[self.joint.free] = args
+        p[self.joint.free] = values
         return p
 
     def _place(self, parameter: str) -> int:

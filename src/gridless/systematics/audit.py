@@ -62,7 +62,8 @@ def audit_systematics(templates: Templates, systematics: Any = (), backgrounds: 
     (True, True)
     """
     check_kind(templates, Templates, "templates")
-    systematics, backgrounds = check_systematics(systematics), check_backgrounds(backgrounds)
+    systematics = check_systematics(systematics, templates.observables)
+    backgrounds = check_backgrounds(backgrounds, templates.observables)
     findings = _of_process(signal_samples(templates, systematics), "")
     for one in backgrounds:
         findings += _of_process(background_samples(one, templates.x.shape[1]), f"{one.name}, ")

@@ -1,7 +1,8 @@
 """What a user says of systematics and backgrounds, checked at once."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from gridless.calibration.calibration import LARGEST
 from gridless.errors import InputError
+from gridless.files.read import Sample
 from gridless.likelihood.estimate import MODEL, SIMULATION, STAT
 from gridless.templates.arrays import Array, as_number, as_table, as_weights
 from gridless.templates.templates import Templates
@@ -32,12 +34,15 @@ class Side:
         Their weights.
     numbers : array (events,) or None
         The number of each event.
+    columns : tuple of str or None
+        The names of the columns of x, where they have names: of a data frame.
     """
 
     x: Array | None
     theta: Array | None
     weights: Array | None
     numbers: NDArray[np.int64] | None = None
+    columns: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -53,16 +58,16 @@ class Systematic:
         Also that of its parameter alpha. Equal names in several channels are one parameter.
     up, down : Templates, (x, theta), (x, theta, weights), or array
         Events of the varied simulation at one or several values of theta, on the grid or not. An
-        array
-        with one axis has a weight for each event of the templates, instead of theirs; one with two
-        axes has the observables of the templates' own events, in their order. Without `down` the
-        variation has one side: mu + alpha (up - mu).
+        array with one axis has a weight for each event of the templates, instead of theirs; one
+        with two axes has the observables of the templates' own events, in their order. Columns of
+        data frames are found by their names. Without `down` the variation has one side:
+        mu + alpha (up - mu).
     constraint : float or None
         The standard deviation of alpha, in units of the variation; None leaves it free.
     same_events : bool or (numbers, numbers of up, numbers of down), optional
         Whether the varied events are those of the templates, row by row; or the numbers of events
-        of
-        the templates and of the variations, by which they are found. By default rows are compared.
+        of the templates and of the variations, by which they are found. By default rows are
+        compared.
 
     Examples
     --------
@@ -161,6 +166,7 @@ class Background:
     error: float | None
     weights: Array | None
     systematics: tuple[Systematic, ...]
+    columns: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -178,10 +184,8 @@ class Background:
             raise InputError(f"{where}: a share of {share:g} of all events; give one in 0 to 1")
         if error is not None and not 1 / LARGEST < error < LARGEST:
             raise InputError(f"{where}: an error of {error:g}; give a positive one, or None")
-        if hasattr(x, "query") and weights is None:
-            weights = x.weights
-        table = _table(getattr(x, "x", x) if hasattr(x, "query") else x, where)
-        given = _weights(weights, len(table), where)
+        table, own, columns = _events(x, where)
+        given = _weights(own if weights is None else weights, len(table), where)
         if given is not None and not given.sum() > 0:
             raise InputError(
                 f"{where}: a total weight of {given.sum():g}; it must be positive: check it"
@@ -193,6 +197,7 @@ class Background:
             "error": error,
             "weights": given,
             "systematics": tuple(check_systematics(systematics)),
+            "columns": columns,
         }.items():
             object.__setattr__(self, field, value)
 
@@ -210,14 +215,54 @@ def check_name(name: Any) -> str:
     return name
 
 
-def check_systematics(systematics: Any) -> tuple[Systematic, ...]:
-    """Systematics with a name of their own each."""
-    return _distinct(systematics, Systematic, "systematics")
+def check_systematics(
+    systematics: Any, observables: tuple[str, ...] | None = None
+) -> tuple[Systematic, ...]:
+    """Systematics with a name of their own each; columns of data frames as the observables are."""
+    found: tuple[Systematic, ...] = _distinct(systematics, Systematic, "systematics")
+    return found if observables is None else tuple(_ordered(one, observables) for one in found)
 
 
-def check_backgrounds(backgrounds: Any) -> tuple[Background, ...]:
-    """Backgrounds with a name of their own each, that leave a share to the signal."""
+def _ordered(one: Systematic, observables: tuple[str, ...]) -> Systematic:
+    made = copy(one)
+    where = f"systematic {one.name!r}"
+    sides = tuple(
+        replace(side, x=_by_name(side.x, side.columns, observables, where), columns=None)
+        for side in one.sides
+    )
+    object.__setattr__(made, "sides", sides)
+    return made
+
+
+def _by_name(
+    x: Array | None, columns: tuple[str, ...] | None, observables: tuple[str, ...], where: str
+) -> Array | None:
+    """The columns of the observables, by their names; in their order where names say nothing."""
+    if x is None or columns is None or not set(columns) & set(observables):
+        return x
+    missing = [name for name in observables if name not in columns]
+    if missing:
+        raise InputError(
+            f"{where}: there is no column {', '.join(missing)}; the data frame has "
+            f"{', '.join(columns)}: give the observables of the templates, or an array"
+        )
+    return x[:, [columns.index(name) for name in observables]]
+
+
+def check_backgrounds(
+    backgrounds: Any, observables: tuple[str, ...] | None = None
+) -> tuple[Background, ...]:
+    """Backgrounds with a name of their own each, that leave a share to the signal; columns of data
+    frames as the observables are."""
     found = _distinct(backgrounds, Background, "backgrounds")
+    if observables is not None:
+        given, found = found, tuple(copy(one) for one in found)
+        for one, made in zip(given, found, strict=True):
+            x = _by_name(one.x, one.columns, observables, f"background {one.name!r}")
+            parts = {"x": x, "columns": None,
+                     "systematics": check_systematics(one.systematics, observables)}  # fmt: skip
+            for field, value in parts.items():
+                object.__setattr__(made, field, value)
     total = sum(one.share for one in found)
     if total >= 1:
         raise InputError(f"backgrounds: their shares sum to {total:g}; leave some to the signal")
@@ -244,22 +289,11 @@ def _side(value: Any, where: str) -> Side:
     if isinstance(value, Side):
         return value
     if isinstance(value, Templates):
-        return Side(value.x, value.theta, value.weights)
+        return Side(value.x, value.theta, value.weights, columns=value.observables)
     if isinstance(value, tuple):
-        if len(value) not in (2, 3):
-            raise InputError(
-                f"{where}: {len(value)} things; give (x, theta) or (x, theta, weights)"
-            )
-        table = _table(value[0], where)
-        theta = None
-        if value[1] is not None:
-            theta = _table(value[1], where)
-            if len(theta) != len(table):
-                raise InputError(
-                    f"{where}: {len(theta)} values of theta for {len(table)} events; give one each"
-                )
-        weights = _weights(value[2], len(table), where) if len(value) > 2 else None
-        return Side(table, theta, weights)
+        return _of_tuple(value, where)
+    if isinstance(value, Sample):
+        return Side(value.x, None, value.weights, columns=value.observables)
     try:
         array = np.asarray(value)
     except ValueError:
@@ -268,7 +302,25 @@ def _side(value: Any, where: str) -> Side:
         ) from None
     if array.ndim == 1:
         return Side(None, None, _weights(array, len(array), where))
-    return Side(_table(value, where), None, None)
+    table, _, columns = _events(value, where)
+    return Side(table, None, None, columns=columns)
+
+
+def _of_tuple(value: tuple[Any, ...], where: str) -> Side:
+    """A side of (x, theta) or (x, theta, weights)."""
+    if len(value) not in (2, 3):
+        raise InputError(f"{where}: {len(value)} things; give (x, theta) or (x, theta, weights)")
+    table, weights, columns = _events(value[0], where)
+    theta = None
+    if value[1] is not None:
+        theta = _table(value[1], where)
+        if len(theta) != len(table):
+            raise InputError(
+                f"{where}: {len(theta)} values of theta for {len(table)} events; give one each"
+            )
+    if len(value) > 2:
+        weights = _weights(value[2], len(table), where)
+    return Side(table, theta, weights, columns=columns)
 
 
 def _numbered(given: Any, sides: list[Side], where: str) -> tuple[NDArray[np.int64], list[Side]]:
@@ -291,9 +343,17 @@ def _numbered(given: Any, sides: list[Side], where: str) -> tuple[NDArray[np.int
         if not np.issubdtype(one.dtype, np.integer):
             raise InputError(f"{where}: same_events are no whole numbers; give event numbers")
     return every[0].astype(np.int64), [
-        Side(side.x, side.theta, side.weights, one.astype(np.int64))
+        replace(side, numbers=one.astype(np.int64))
         for side, one in zip(sides, every[1:], strict=True)
     ]
+
+
+def _events(data: Any, where: str) -> tuple[Array, Array | None, tuple[str, ...] | None]:
+    """Events as an array, the weights that they bring, and the names of their columns, if any."""
+    if isinstance(data, Sample):
+        return data.x, data.weights, data.observables
+    columns = tuple(map(str, data.columns)) if hasattr(data, "columns") else None
+    return _table(data, where), None, columns
 
 
 def _table(data: Any, where: str) -> Array:
