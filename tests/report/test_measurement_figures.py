@@ -159,3 +159,14 @@ def test_tuples_of_cabinetry(estimate):
     np.testing.assert_array_equal(ranking.prefit_down, -ranking.prefit_up)
     with pytest.raises(gl.InputError, match="no parameter 'jes' of interest"):
         estimate.to_cabinetry("jes")
+
+
+def test_names_of_correlations_are_whole_and_without_units(estimate):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    labels = {"theta": "$m_t$ [GeV]", "jes": "a jet energy scale with a long name"}
+    figure = gl.draw_correlations(estimate, labels=labels)
+    FigureCanvasAgg(figure).draw()
+    texts = figure.axes[0].get_yticklabels()
+    assert texts[0].get_text() == "$m_t$"
+    assert min(text.get_window_extent().x0 for text in texts) >= 0

@@ -13,7 +13,14 @@ from gridless.calibration.moments import Moments
 from gridless.cli.main import main
 from gridless.curves.polynomials import slopes
 from gridless.curves.simplest import simplest_polynomial
-from gridless.examples import HardToTell, OneObservable, OnlyTail, OnlyWidth, TwoParameters
+from gridless.examples import (
+    HardToTell,
+    Nuisances,
+    OneObservable,
+    OnlyTail,
+    OnlyWidth,
+    TwoParameters,
+)
 from gridless.model.record import TriedSize
 from gridless.validation.binned_check import _counted, _curves
 from gridless.validation.forecast import Forecast, SimpleCurve, learnt_share, pilot_of
@@ -252,3 +259,14 @@ def test_noise_in_the_slope_of_a_pilot_is_not_information():
     assert len(shares) > 190
     assert with_noise > 1.3 * 0.3**2
     assert without == pytest.approx(0.3**2, rel=0.2)
+
+
+def test_a_plan_names_the_nuisance_parameters_that_it_holds():
+    example = Nuisances()
+    model = example.fit(events=500, seed=1, hidden=3, epochs=3)
+    found = gl.plan(model, events=2_000)
+    assert found.held == model.nuisances
+    assert "held, their errors come on top: jes, " in str(found)
+    header, *rows = str(found).splitlines()[1:9]
+    assert {len(row.removesuffix("  (now)")) for row in rows[:7]} == {len(header)}
+    assert found.to_dict()["held"] == list(model.nuisances)

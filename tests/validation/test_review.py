@@ -42,6 +42,7 @@ def test_of_a_right_model_and_right_data(good, observed, tmp_path):
     assert page.count("<svg") >= 8
     assert "Do the total intervals cover" in page
     assert "Bounds and few events" in page
+    assert "Not asked: 1 of 12 questions." in page
 
 
 def test_without_data(good, tmp_path):

@@ -23,6 +23,7 @@ from gridless.report.style import (
     symbol,
 )
 from gridless.results.by_name import chosen_parameter
+from gridless.results.labels import symbol_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -211,10 +212,11 @@ def draw_correlations(
     ]
     matrix, names = 100 * matrix[np.ix_(kept, kept)], [estimate.names[i] for i in kept]
     given = {one.name: one.label for one in estimate.results if one.label} | dict(labels or {})
-    shown = [symbol(name, given) for name in names]
+    shown = [symbol_of(symbol(name, given)) for name in names]
     side = max(3.2, 0.36 * len(names) + 1.2)
     with drawing(ax, (side + 0.9, side), experiment) as (figure, axes):
-        image = axes.imshow(matrix, cmap=COLOURS, vmin=-100, vmax=100)
+        # Cells that must be square would leave long names no room.
+        image = axes.imshow(matrix, cmap=COLOURS, vmin=-100, vmax=100, aspect="auto")
         rows = np.arange(len(names))
         axes.set_xticks(rows, shown, rotation=45, ha="right", rotation_mode="anchor")
         axes.set_yticks(rows, shown)
@@ -300,6 +302,7 @@ def draw_channels(
         axes.set_xlabel(shown)
         axes.xaxis.set_major_locator(few_ticks())
         text = f"$\\chi^2$/dof = {groups.chi2:.1f}/{groups.dof}, p = {groups.p_value:.2g}"
+        text += "; thick: statistical"
         axes.set_title(text, fontsize="small", loc="right")
     return figure
 

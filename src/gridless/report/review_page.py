@@ -18,6 +18,8 @@ from gridless.report.data_figures import draw_budget, draw_data
 from gridless.report.page import Section, render_report
 from gridless.report.style import BLACK, BLUE, GREY, RED, SKY, new_figure, style, symbol
 from gridless.report.typeset import data_address, ranges_html, symbols_html
+from gridless.results import printing
+from gridless.results.labels import symbol_of, unit_of
 from gridless.validation.review.answer import OPEN, Answer, Subject
 from gridless.validation.review.run import Review
 
@@ -81,7 +83,11 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
     subject = review.subject
     checks = [replace(_check(answer), name=TITLES[n]) for n, answer in review.answers.items()]
     content = strict_json.dumps(review.to_dict(), indent=1)
-    card = Card([], "", "", review.verdict, SENTENCES[review.verdict], checks,
+    sentence = SENTENCES[review.verdict]
+    unasked = sum(answer.verdict == OPEN for answer in review.answers.values())
+    if unasked:
+        sentence += f" Not asked: {unasked} of {len(review.answers)} questions."
+    card = Card([], "", "", review.verdict, sentence, checks,
                 data_address(content, "application/json"))  # fmt: skip
     text = str(subject.estimate) if subject.x is not None else f"expected: {subject.estimate}"
     sections = {"result": Section("The result", text=text)}
@@ -208,7 +214,9 @@ def _coverage(numbers: dict[str, Any], subject: Subject) -> Figure:
     for name, one in numbers["parameters"].items():
         edges = np.array(one["edges"])
         axes.stairs(
-            one["pulls"], edges, label=f"{_symbol(name, subject)}: width {one['width']:.2f}"
+            one["pulls"],
+            edges,
+            label=f"{symbol_of(_symbol(name, subject))}: width {one['width']:.2f}",
         )
     middle = np.linspace(-4, 4, 200)
     normal = np.exp(-0.5 * middle**2) / np.sqrt(2 * np.pi)
@@ -273,19 +281,25 @@ def _probabilities(numbers: dict[str, Any], _subject: Subject) -> Figure:
     return figure
 
 
-def _stability(numbers: dict[str, Any], _subject: Subject) -> Figure:
+def _stability(numbers: dict[str, Any], subject: Subject) -> Figure:
     fits = [(one["name"], one) for one in numbers["variants"]]
-    return _differences(fits, numbers["parameters"], "difference, with its expected spread")
+    return _differences(fits, numbers["parameters"], subject)
 
 
-def _differences(fits: list[tuple[str, Any]], names: list[str], title: str) -> Figure:
-    """What other fits differ by from the result, in every parameter."""
-    rows = [
-        (f"{fit}{f' ({name})' if len(names) > 1 else ''}", one["difference"][p], one["spread"][p])
-        for fit, one in fits
-        for p, name in enumerate(names)
-    ]
-    return _points(rows, title, (0.0, 0.0))
+def _differences(fits: list[tuple[str, Any]], names: list[str], subject: Subject) -> Figure:
+    """What other fits differ by from the result, in every parameter and in units of what is
+    expected: a fit without the best observable may differ by a hundred times more than others."""
+    rows = []
+    for fit, one in fits:
+        for p, name in enumerate(names):
+            difference, spread = one["difference"][p], one["spread"][p]
+            _, up, _, shown = printing.rounded(0.0, spread, spread, abs(difference))
+            unit = unit_of(_symbol(name, subject))
+            whose = f" ({symbol_of(_symbol(name, subject))})" if len(names) > 1 else ""
+            sign = "-" if difference < 0 else "+"
+            text = f"{fit}{whose}: {sign}{shown} ± {up} {unit}".rstrip()
+            rows.append((text, difference / spread if spread > 0 else 0.0, 0.0))
+    return _points(rows, "difference / expected spread", (0.0, 1.0))
 
 
 def _groups(numbers: dict[str, Any], subject: Subject) -> Figure:
@@ -298,10 +312,9 @@ def _groups(numbers: dict[str, Any], subject: Subject) -> Figure:
     return _points(rows, _symbol(name, subject), (one.value, one.stat))
 
 
-def _binned(numbers: dict[str, Any], _subject: Subject) -> Figure:
+def _binned(numbers: dict[str, Any], subject: Subject) -> Figure:
     fits = [(f"{fit['bins']} bins", fit) for fit in numbers["fits"]]
-    title = "binned fit - result, with its expected spread"
-    return _differences(fits, numbers["parameters"], title)
+    return _differences(fits, numbers["parameters"], subject)
 
 
 def _expected(_numbers: dict[str, Any], subject: Subject) -> Figure:

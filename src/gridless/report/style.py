@@ -35,6 +35,7 @@ _STYLE: dict[Any, Any] = {
     "axes.labelpad": 4,
     "axes.autolimit_mode": "data",
     "axes.xmargin": 0.05,
+    "axes.formatter.limits": (-3, 5),  # powers of ten beyond which numbers have a factor
     "xaxis.labellocation": "center",
     "yaxis.labellocation": "center",
     "xtick.labelsize": 11,

@@ -11,6 +11,7 @@ _SMALLEST_PLAIN = 1e-4
 _LARGEST_PLAIN = 1e7
 # The look of a result in a notebook.
 _BLOCK = "border-left:3px solid #56B4E9;padding:0.2em 0.8em;margin:0.4em 0"
+_ROWS = "white-space:pre-wrap;margin:0"  # columns stay under each other, long lines are wrapped
 SMALLEST_P_VALUE = 1e-10  # smaller ones say only that a chi2 does not follow its distribution there
 # Parts of iminuit's format: low, high and symmetric errors, label, power of ten, strip zeros, NaN.
 _PARTS = ("|%s", "|%s", "|%s", "%s", "%s|%i", False, None)
@@ -62,13 +63,13 @@ class Lines:
     >>> class Result(Lines):
     ...     def __str__(self):
     ...         return "two parts:\\n  a < b: 1"
-    >>> "<div>a &lt; b: 1</div>" in Result()._repr_html_()
+    >>> "<p>two parts:</p><pre" in Result()._repr_html_()
     True
     """
 
     def _repr_html_(self) -> str:
-        first, *others = str(self).splitlines()
-        rows = "".join(f"<div>{escape(line.strip())}</div>" for line in others)
+        first, _, rest = str(self).partition("\n")
+        rows = f"<pre style='{_ROWS}'>{escape(rest)}</pre>" if rest else ""
         return block(f"<p>{escape(first)}</p>{rows}")
 
 

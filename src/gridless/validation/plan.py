@@ -4,6 +4,7 @@ The variance of an estimate from simulation is a sum over templates: `gridless.v
 For a given number of events it is least if n_k is proportional to sqrt(V_k).
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ PLACES = 5  # values of theta over which a plan averages, if none is given
 # Relative uncertainty of errors where the network grows with its events, or learns a part only:
 # pilots of a tenth predicted errors that were off by 24 percent, root mean square.
 ROUGH = 0.25
+DIGITS = 3  # of the least total error, in the table
 MUCH_BETTER = 0.95  # of the error: another template is advised if it gets below
 
 
@@ -67,6 +69,9 @@ class Plan(Lines):
     growing : bool
         Whether the network grew with its events: from more of them a larger one learns more, so
         that errors are rather smaller than predicted.
+    held : tuple of str
+        Systematics and backgrounds of the model, whose nuisance parameters are held: all these
+        errors are without them. `model.expected` has them.
 
     Examples
     --------
@@ -94,6 +99,7 @@ class Plan(Lines):
     uncertainty: float
     weak: bool
     growing: bool
+    held: tuple[str, ...] = ()
 
     @property
     def advice(self) -> str:
@@ -123,12 +129,16 @@ class Plan(Lines):
 
     def __str__(self) -> str:
         lines = [f"errors of {self.parameter} with {self.events:,.0f} observed events:"]
-        lines.append("  simulated events   stat   simulation   total")
-        for factor, (stat, sim, total) in zip(self.factors, self.errors, strict=True):
+        lines.append("  simulated events      stat  simulation     total")
+        digits = max(0, DIGITS - 1 - math.floor(math.log10(self.errors[:, 2].min())))
+        for factor, row in zip(self.factors, self.errors, strict=True):
             mark = "  (now)" if factor == 1 else ""
             number = f"{factor * self.simulated:,.0f}"
-            lines.append(f"  {number:>16}   {stat:.3g}   {sim:.3g}   {total:.3g}{mark}")
-        lines.append(f"  each known to {self.uncertainty:.0%}")
+            stat, sim, total = (f"{error:.{digits}f}" for error in row)
+            lines.append(f"  {number:>16}  {stat:>8}  {sim:>10}  {total:>8}{mark}")
+        lines.append(f"  each known to {self.uncertainty:.0%}; events are effective ones")
+        if self.held:
+            lines.append(f"  held, their errors come on top: {', '.join(self.held)}")
         if self.weak:
             lines.append("  rough: so few events say little of theta; take a larger pilot")
         if self.growing:
@@ -238,6 +248,7 @@ def plan(
         float(np.hypot(uncertainty, ROUGH if growing or weak else 0.0)),
         weak,
         growing,
+        tuple(dict.fromkeys(name for one in _models(trained) for name in one.nuisances)),
     )
 
 

@@ -89,6 +89,7 @@ def simulation(subject: Subject) -> Answer:
     now = made.errors[made.factors == 1.0][0]
     ratio = float(now[2] / now[0])
     text = (
+        f"{'nuisance parameters held, ' if made.held else ''}"
         f"total error {ratio:.2f} of the statistical one; within a tenth of it from "
         f"{made.enough:,.0f} simulated events on ({made.simulated:,.0f} at hand)"
     )
@@ -147,7 +148,7 @@ def reproducible(subject: Subject) -> Answer:
         "files": [vars(one) for one in files], "command": record.command,
     }  # fmt: skip
     text = (
-        f"model {model.identity[:12]}, seed {model.options.seed}, {len(files)} template files with "
+        f"model {model.identity[:12]}, seed {model.options.seed}, {len(files)} files with "
         "checksums; the likelihood is a file of numbers (gridless export --curve)"
     )
     if not files or unknown:
