@@ -68,7 +68,6 @@ def test_hepdata_has_the_units_of_the_labels():
     model = gl.fit(templates, hidden=2, epochs=1, replicas=0)
     likelihood = model.likelihood(example.sample(0.4, 300, seed=2))
     assert "units: GeV" in hepdata(likelihood)
-    assert "units: TeV" in hepdata(likelihood, {"theta": "TeV"})
 
 
 def test_hepdata_has_every_source_of_the_budget():
