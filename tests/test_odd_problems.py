@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import gridless as gl
+from gridless.validation.closure import ParameterClosure
 
 QUICK = {"hidden": 2, "epochs": 2, "ensemble": 4, "seed": 1}
 THETA = np.repeat([0.0, 0.5, 1.0], 100)
@@ -115,3 +116,19 @@ def test_binned_check_of_weights_that_cancel():
     weights = np.where(np.arange(100) % 2, -1.0, 1.0)
     with pytest.raises(gl.InputError, match="sum over the observed events is 0"):
         gl.binned_check(fit(), X[100:200], weights)
+
+
+def test_means_that_are_equal_in_all_templates():
+    """Without any change between templates the prior of the curve had no width."""
+    x = np.tile(np.round(X[:100]), 3)
+    finite(fit(x).likelihood(np.round(X[100:200])).maximum())
+    varied = fit(x, ensemble=1, systematics=[gl.Systematic("a", np.tile(1 + 0.1 * X[:100], 3))])
+    finite(varied.likelihood(np.round(X[100:200])).maximum())
+
+
+def test_the_pull_of_a_closure_without_an_error_is_not_a_number():
+    ones = np.ones(2)
+    found = ParameterClosure(
+        "theta", ones, ones, np.ones((2, 2)), ones, np.array([0.0, 0.5]), ones, ones > 0
+    )
+    np.testing.assert_array_equal(found.pull, [np.nan, 0.0])

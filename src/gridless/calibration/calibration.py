@@ -331,7 +331,8 @@ def _potentials(
     wanted = slope @ np.linalg.pinv(variance, hermitian=True) @ wanted
     information = np.einsum("npi,npi->n", wanted, dmu)
     information = information.clip(min=MIN_INFORMATION * information.max())
-    scale = 1 / np.sqrt(information)
+    # Means that are all equal say nothing anywhere.
+    scale = 1 / np.sqrt(np.where(information > 0, information, 1.0))
     roots = np.linalg.cholesky(sigma)  # rows are weighted so that squares are in units of Sigma
     da, db = slopes(t, a_powers), slopes(t, b_powers)
     size = mu.shape[1]

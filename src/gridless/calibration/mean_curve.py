@@ -28,6 +28,7 @@ PLATEAUS = (2, 4)
 MODERATE = 0.3  # width that is usual beforehand, in units of the spread of the means
 # Sizes of coefficients, in units of the largest that the resolution of one event allows.
 RESOLVED = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+LEAST_CHANGE = 1e-6  # of the means of templates, in units of their noise: less is none
 WIDEST = 1e6  # spreads of one event: a wider prior is none, and its square loses the other terms
 
 
@@ -133,8 +134,7 @@ def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     else:
         means, variances = moments.mean, np.einsum("kii->ik", moments.mean_covariance)
         rotation = np.eye(len(variances))
-        span = float(np.ptp(means, axis=0).max())
-        table = SHARED_PRIORS.of(count).coefficients(powers, span)
+        table = SHARED_PRIORS.of(count).coefficients(powers, _span(means, variances))
         before = log_prior(table, means)
         priors = _average_priors(matrix, powers, means, variances, table, before)
     return _posterior(matrix, powers, priors, moments, rotation)
@@ -143,6 +143,13 @@ def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
 def curve_powers(templates: int, parameters: int) -> Powers:
     """The terms of the curve through so many templates."""
     return powers_up_to(min(MAX_DEGREE[parameters], templates + 2), parameters)
+
+
+def _span(means: Array, variances: Array) -> float:
+    """How much the component that changes most changes over the templates. Means that are all
+    equal, as those of few events may be, leave curves a little room."""
+    least = LEAST_CHANGE * float(np.sqrt(variances.max()))
+    return max(float(np.ptp(means, axis=0).max()), least)
 
 
 def log_prior(table: Array, means: Array) -> Array:
@@ -229,7 +236,7 @@ def _own_priors(matrix: Array, powers: Powers, moments: Moments) -> tuple[Array,
     priors = []
     for i in range(len(variances)):
         own, its = means[:, i : i + 1], variances[i : i + 1]
-        table = OWN_PRIORS.of(len(means)).coefficients(powers, float(np.ptp(own)))
+        table = OWN_PRIORS.of(len(means)).coefficients(powers, _span(own, its))
         before, table = log_prior(table, means), np.hypot(table, resolved)
         priors += _average_priors(matrix, powers, own, its, table, before)
     return rotation, priors

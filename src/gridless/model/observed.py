@@ -120,7 +120,13 @@ def learnt_channel(
     c = chebyshev.add(c, w.sum() * log_q)
     sources = {}
     if replicas is not None:
-        sources[SIMULATION] = ReplicaNoise(replicas.changes(network, table, w))
+        changes = replicas.changes(network, table, w)
+        if not np.isfinite(changes).all():
+            raise InputError(
+                "replicas: the uncertainty from simulation is not finite; fit with calibrate=True "
+                "or replicas=0, with more events, or with bounds near the templates"
+            )
+        sources[SIMULATION] = ReplicaNoise(changes)
     scores = None if weights is None else _scores(network, log_q, table, w, c.shape)
     return Channel(c, grid, len(table), scores=scores, sources=sources)
 

@@ -83,7 +83,7 @@ def signal_samples(templates: Templates, systematics: tuple[Systematic, ...]) ->
         np.arange(len(templates)),
     )
     grid = templates.grid
-    check_nominal(events, len(grid), "the templates")
+    check_events(events, len(grid), "the templates")
     return ProcessSamples(
         grid.unit, events, tuple(_varied(one, events, templates.theta, grid) for one in systematics)
     )
@@ -103,13 +103,13 @@ def background_samples(background: Background, observables: int) -> ProcessSampl
         np.zeros(count, np.int64),
         np.arange(count),
     )
-    check_nominal(events, 1, f"background {background.name!r}")
+    check_events(events, 1, f"background {background.name!r}")
     made = tuple(_varied(one, events, None, None) for one in background.systematics)
     return ProcessSamples(np.zeros((1, 0)), events, made)
 
 
-def check_nominal(events: Events, points: int, what: str) -> None:
-    """Refuse nominal events that know no mean at one of their points: see `check_halves`."""
+def check_events(events: Events, points: int, what: str) -> None:
+    """Refuse events that know no mean at one of their points: see `check_halves`."""
     check_halves(events.weights, folds_of(events.key), events.point, points, what)
 
 

@@ -1,6 +1,6 @@
 """From a trained network and every sample to what a measurement needs: mu(theta, alpha)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,10 +22,11 @@ from gridless.model.evaluation import event_features
 from gridless.systematics.crossing import crossed_shifts
 from gridless.systematics.inputs import Background, Systematic
 from gridless.systematics.samples import (
+    Events,
     ProcessSamples,
     Varied,
     background_samples,
-    check_nominal,
+    check_events,
     only_nominal,
     signal_samples,
 )
@@ -95,7 +96,8 @@ def measure_network(network: Network, whole: Whole, seed: int, fold: Tensor | No
         member = fold.numpy()[: len(whole.templates)]
         kept_out = np.flatnonzero(member >= 0)
         signal, member = only_nominal(signal, kept_out), member[kept_out]
-        check_nominal(signal.nominal, len(signal.t), "the templates, events that are held out")
+        for what, events, points in _held_out(signal):
+            check_events(events, points, f"{what}, events that are held out")
     samples = [signal, *others]
     z = np.concatenate([z for _, _, z in event_features(network, whole.templates.x)])
     features = make_features(z, seed)
@@ -130,6 +132,14 @@ def measure_network(network: Network, whole: Whole, seed: int, fold: Tensor | No
             f"fit: the samples give numbers that no model can hold ({error}); look for absurd "
             "values and weights"
         ) from error
+
+
+def _held_out(sample: ProcessSamples) -> Iterator[tuple[str, Events, int]]:
+    """The nominal events and those of every variation, with their names and numbers of points."""
+    yield "the templates", sample.nominal, len(sample.t)
+    for varied in sample.varied:
+        for side in varied.sides:
+            yield f"systematic {varied.name!r}", side, len(varied.t)
 
 
 def _nuisances(

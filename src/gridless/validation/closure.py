@@ -65,8 +65,9 @@ class ParameterClosure:
         The uncertainty from simulation is common to all samples: where it dominates, pulls are
         alike, and chi2/dof may be far below 1.
         """
-        pulls = (self.value - self.true) / self.scatter
-        return read_only(np.where(self.usable, pulls, np.nan))
+        known = self.usable & (self.scatter > 0)
+        scatter = np.where(known, self.scatter, 1.0)
+        return read_only(np.where(known, (self.value - self.true) / scatter, np.nan))
 
     @cached_property
     def line(self) -> tuple[float, float] | None:
