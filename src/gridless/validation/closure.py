@@ -65,9 +65,8 @@ class ParameterClosure:
         The uncertainty from simulation is common to all samples: where it dominates, pulls are
         alike, and chi2/dof may be far below 1.
         """
-        known = self.usable & (self.scatter > 0)
-        scatter = np.where(known, self.scatter, 1.0)
-        return read_only(np.where(known, (self.value - self.true) / scatter, np.nan))
+        scatter = np.where(self.usable & (self.scatter > 0), self.scatter, np.nan)
+        return read_only((self.value - self.true) / scatter)
 
     @cached_property
     def line(self) -> tuple[float, float] | None:
