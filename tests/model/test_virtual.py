@@ -106,7 +106,7 @@ def test_where_simulation_is_thin_it_warns_and_refuses(width):
         replace(width, simulated=None).at(0.5)
     with pytest.raises(gl.InputError, match="outside"):
         width.at(1.5)
-    with pytest.raises(gl.InputError, match="give theta"):
+    with pytest.raises(gl.InputError, match="give one number each: theta"):
         width.at((0.1, 0.2))
 
 

@@ -173,14 +173,14 @@ class ShareCorrection:
         changes = np.where(there[:, None], root / np.where(there, shares, 1.0)[:, None], 0.0)
         return Corrected(self.where, shares / shares.sum(), changes)
 
-    def _covariance(self, first: Array, f: Array, second: Array, g: Array) -> Array:
-        """The covariance (a, bins, k, bins) of shares that rows of `first` and `second` (rows,
-        events) give, which are f and g (rows, bins) on average:
-        sum_i first_ai second_ki (1_b(i) - f_ab) (1_c(i) - g_kc)."""
+    def _covariance(self, first: Array, f: Array, second: Array, other_f: Array) -> Array:
+        """The covariance (a, bins, k, bins) of the shares that weights `first` and `second` (rows,
+        events) give, which are f and other_f (rows, bins) on average:
+        sum_i first_ai second_ki (1_b(i) - f_ab) (1_c(i) - other_f_kc)."""
         parts = np.array([first[:, own] @ second[:, own].T for own in self._members])
         inside, total = parts[:-1], parts.sum(axis=0)
-        found = np.einsum("ab,kc,ak->abkc", f, g, total)
-        found -= np.einsum("ab,cak->abkc", f, inside) + np.einsum("kc,bak->abkc", g, inside)
+        found = np.einsum("ab,kc,ak->abkc", f, other_f, total)
+        found -= np.einsum("ab,cak->abkc", f, inside) + np.einsum("kc,bak->abkc", other_f, inside)
         for b, part in enumerate(inside):
             found[:, b, :, b] += part
         return np.asarray(found)
@@ -192,9 +192,9 @@ class ShareCorrection:
         ends = np.cumsum(np.bincount(self.where, minlength=self.bins + 1))
         return np.split(order, ends[:-1])
 
-    def _g(self, t: Array, f: Array, other: Array, g: Array) -> Array:
-        """The covariance of f g between points t, (points, bins) of them, and others."""
-        return _kernel(self.process, (t, f), (other, g), self.places)
+    def _g(self, t: Array, f: Array, other_t: Array, other_f: Array) -> Array:
+        """The covariance of f g between points t, with shares f (points, bins), and other ones."""
+        return _kernel(self.process, (t, f), (other_t, other_f), self.places)
 
     def _total(self, process: _Process) -> Array:
         points = self.unit, self.predicted
@@ -210,14 +210,14 @@ class ShareCorrection:
 
 
 def _kernel(process: _Process, first: Any, second: Any, places: Array) -> Array:
-    """The covariance of the changes f (g - mean g) of shares, (points, bins) of them: weights are
-    divided by their sum, so that shares go on to sum to 1."""
-    (t, f), (other, g) = first, second
-    near = process.width**2 * _falling(t, other, process.theta_length)
+    """The covariance of the changes f (g - mean g) of shares between two sets of points, each
+    given as t and f: weights are divided by their sum, so that shares still sum to 1."""
+    (t, f), (other_t, other_f) = first, second
+    near = process.width**2 * _falling(t, other_t, process.theta_length)
     inside = _falling(places, places, process.bin_length)
-    change, changed = (h[:, :, None] * (np.eye(len(places)) - h[:, None]) for h in (f, g))
-    found = np.einsum("ak,abi,ij,kcj->abkc", near, change, inside, changed, optimize=True)
-    return np.asarray(found.reshape(f.size, g.size))
+    one, two = (h[:, :, None] * (np.eye(len(places)) - h[:, None]) for h in (f, other_f))
+    found = np.einsum("ak,abi,ij,kcj->abkc", near, one, inside, two, optimize=True)
+    return np.asarray(found.reshape(f.size, other_f.size))
 
 
 def _falling(first: Array, second: Array, length: float) -> Array:

@@ -138,6 +138,10 @@ class PolynomialBasis(Basis):
         terms = self.terms(torch.as_tensor(chebyshev.box_points(sizes))).numpy()
         return chebyshev.coefficients((terms @ c).reshape(sizes))
 
+    def chebyshev_terms(self) -> Array:
+        """Chebyshev coefficients (outputs, ...) of each of the `terms`."""
+        return np.array([self.chebyshev(unit) for unit in np.eye(self.outputs)])
+
 
 def register_basis(basis: type[Basis]) -> type[Basis]:
     """Make a basis known to `fit` and `load` by its `name`; also as a decorator of the class.

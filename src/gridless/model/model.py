@@ -274,8 +274,7 @@ class Model(Simulating):
 
     def _learnt_score(self, known: Calibration, weight: float) -> LearntScore:
         """The mean score of so many events of the network's own density."""
-        basis = summary_basis(self.network)
-        curves = np.array([basis.chebyshev(unit) for unit in np.eye(basis.outputs)])
+        curves = summary_basis(self.network).chebyshev_terms()
         return LearntScore(known, weight, curves=curves, log_q=self.log_q)
 
     def _binned(self, table: Array, weights: Array | None) -> Binned | None:

@@ -171,7 +171,7 @@ def learnt_vectors(network: Network, sizes: tuple[int, ...], table: Array) -> tu
     basis = network.polynomial()
     if basis is not None:
         rows = [c for _, c in event_polynomials(network, table)]
-        return torch.cat(rows), np.array([basis.chebyshev(u) for u in np.eye(basis.outputs)])
+        return torch.cat(rows), basis.chebyshev_terms()
     t = chebyshev.box_points(sizes)
     rows = [log_p for _, log_p in log_density(network, table, t, factor=False)]
     units = np.eye(len(t)).reshape(-1, *sizes)

@@ -17,7 +17,7 @@ from gridless.measurement.likelihood import MeasurementLikelihood
 from gridless.measurement.term import SummaryChannel, expected_sums
 from gridless.model.observed import channel_of_sum
 from gridless.model.reweighting import Reweighting, tilted
-from gridless.model.virtual import VirtualTemplate, unit_point, virtual_template
+from gridless.model.virtual import VirtualTemplate, inner_point, virtual_template
 from gridless.systematics.bins import mixed_histograms
 from gridless.templates.arrays import Array, as_number, as_size, covariance_root
 from gridless.templates.histograms import Histogram
@@ -197,7 +197,7 @@ class Simulating:
         """
         model = cast("Model", self)
         events = as_size(events)
-        t, calibration = unit_point(model, theta), model.calibration
+        t, calibration = inner_point(model.grid, theta), model.calibration
         if calibration is not None:
             y = events * calibration.mean(t[None])[0]
             channel = channel_of_sum(calibration, model.grid, y, float(events), round(events))

@@ -18,6 +18,7 @@ from gridless.templates.arrays import (
     check_total,
     weights_or_ones,
 )
+from gridless.templates.grid import Grid
 
 if TYPE_CHECKING:
     from gridless.model.model import Model
@@ -150,7 +151,7 @@ class VirtualTemplate(Lines):
 
 def virtual_template(model: "Model", theta: Any) -> VirtualTemplate:
     """The simulated events at theta: see `Model.at`."""
-    values = unit_point(model, theta)
+    values = inner_point(model.grid, theta)
     place = model.grid.from_unit(values)
     source = model.reweighting
     weights, corrected = source.refined(values)
@@ -184,13 +185,9 @@ def virtual_template(model: "Model", theta: Any) -> VirtualTemplate:
     return found
 
 
-def unit_point(model: "Model", theta: Any) -> Array:
-    """theta, a number or one per parameter, in units of the range."""
-    grid = model.grid
-    values = np.atleast_1d(as_numbers(theta, "theta"))
-    if values.shape != (len(grid.parameters),):
-        raise InputError(f"theta: {values.tolist()}; give {', '.join(grid.parameters)}")
-    low, high = grid.bounds.T
-    if not ((values >= low) & (values <= high)).all():
-        raise InputError(f"theta: {values.tolist()} is outside of {grid.describe()}")
-    return grid.to_unit(values)
+def inner_point(grid: Grid, theta: Any) -> Array:
+    """theta, a number or one per parameter, in units of the range; outside of it is refused."""
+    t = grid.unit_point(theta)
+    if not ((t >= 0) & (t <= 1)).all():
+        raise InputError(f"theta: {theta!r:.80} is outside of {grid.describe()}")
+    return t

@@ -15,6 +15,7 @@ from gridless.errors import InputError
 from gridless.fitting import fit
 from gridless.model.combined import Channels
 from gridless.model.model import Model
+from gridless.model.virtual import inner_point
 from gridless.results.printing import Lines
 from gridless.templates.arrays import Array, as_size
 from gridless.templates.grid import Grid
@@ -277,10 +278,7 @@ def _grows(model: Model) -> bool:
 def _places(grid: Grid, pilots: list[Pilot], theta: Any) -> Array:
     """Where errors are averaged: at theta, or over the range that all templates have."""
     if theta is not None:
-        t = grid.unit_point(theta)
-        if not ((t >= 0) & (t <= 1)).all():
-            raise InputError(f"theta: {theta!r:.80} is outside of {grid.describe()}")
-        return t[None]
+        return inner_point(grid, theta)[None]
     ends = grid.bounds.copy()
     for p, name in enumerate(grid.parameters):
         own = [
