@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from html import escape
 from itertools import combinations
@@ -108,10 +108,7 @@ class ParameterEstimate:
     def cut(self) -> tuple[bool, bool]:
         """Whether a bound cuts the low and the high end of the interval."""
         low, high = self._ends
-        return (
-            self.stat_cut[0] or low < self.bounds[0],
-            self.stat_cut[1] or high > self.bounds[1],
-        )
+        return self.stat_cut[0] or low < self.bounds[0], self.stat_cut[1] or high > self.bounds[1]
 
     @property
     def _ends(self) -> tuple[float, float]:
@@ -245,9 +242,10 @@ class Estimate(ByName[ParameterEstimate]):
         object.__setattr__(self, "covariances", MappingProxyType(frozen))
 
     def __reduce__(self) -> Any:
-        rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings, self.offered)
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
         # A read-only view of a dict cannot be pickled.
-        return type(self), (self.results, dict(self.covariances), *rest)
+        given["covariances"] = dict(self.covariances)
+        return type(self), tuple(given.values())
 
     @cached_property
     def by_name(self) -> Mapping[str, ParameterEstimate]:

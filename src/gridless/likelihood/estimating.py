@@ -55,18 +55,23 @@ def make_estimate(likelihood: "Likelihood") -> Estimate:
         )
     scale = np.outer(grid.range, grid.range)
     p_values, together = _p_values(likelihood)
-    filled = [c.agreement.filling for c in likelihood.channels if c.agreement is not None]
-    looked_at = sum(filling.events for filling in filled)
     return Estimate(
         tuple(results),
         {name: matrix * scale for name, matrix in (inside | beyond).items()},
         likelihood.events,
         p_value=together,
         p_values=p_values,
-        outside=sum(filling.outside for filling in filled) / looked_at if looked_at else None,
+        outside=share_outside(likelihood.channels),
         warnings=_warnings(likelihood, results, p_values, together),
         offered=likelihood.offered,
     )
+
+
+def share_outside(channels: Sequence[Channel]) -> float | None:
+    """The share of all events that lie outside of the simulation; None where it is not known."""
+    filled = [c.agreement.filling for c in channels if c.agreement is not None]
+    events = sum(filling.events for filling in filled)
+    return sum(filling.outside for filling in filled) / events if events else None
 
 
 def _half_width(value: float, interval: tuple[float, float], cut: Array) -> float:

@@ -109,13 +109,6 @@ class MeasurementEstimate(Estimate):
     chi2: float = 0.0
     dof: float = 0
 
-    def __reduce__(self) -> Any:
-        rest = (self.events, self.p_value, self.p_values, self.outside, self.warnings, self.offered)
-        more = (self.nuisances, self.nuisance_results, self.names, self.full_covariance)
-        return type(self), (
-            self.results, dict(self.covariances), *rest, *more, self.chi2, self.dof,
-        )  # fmt: skip
-
     def __getitem__(self, parameter: str) -> ParameterEstimate:
         every = self._every
         if parameter not in every:

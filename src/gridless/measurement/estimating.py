@@ -10,7 +10,12 @@ from gridless.curves.newton import inverse_on
 from gridless.likelihood import warnings
 from gridless.likelihood.agreement import p_value
 from gridless.likelihood.estimate import MODEL, STAT, ParameterEstimate, read_only
-from gridless.likelihood.estimating import channel_labels, event_warnings, gap_warnings
+from gridless.likelihood.estimating import (
+    channel_labels,
+    event_warnings,
+    gap_warnings,
+    share_outside,
+)
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.measurement.estimate import MeasurementEstimate, NuisanceEstimate
 from gridless.templates.arrays import Array
@@ -35,15 +40,13 @@ def make_estimate(likelihood: "MeasurementLikelihood") -> MeasurementEstimate:
     kept = [*interest, *rest]
     p_values, chi2, dof = _agreement(likelihood)
     together = p_value(chi2, dof)
-    filled = [c.agreement.filling for c in likelihood.channels if c.agreement is not None]
-    events = sum(filling.events for filling in filled)
     return MeasurementEstimate(
         tuple(results),
         {name: c[np.ix_(interest, interest)] for name, c in covariances.items()},
         likelihood.events,
         p_value=together,
         p_values=p_values,
-        outside=sum(filling.outside for filling in filled) / events if events else None,
+        outside=share_outside(likelihood.channels),
         warnings=_warnings(likelihood, results, p_values, together),
         offered=likelihood.offered,
         nuisances=tuple(

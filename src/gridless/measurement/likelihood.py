@@ -136,16 +136,8 @@ class MeasurementLikelihood(Likelihood):
         return self if isinstance(other, int) and other == 0 else self.add_to_cost(other)
 
     def __repr__(self) -> str:
-        text = f"Likelihood of {self.grid.describe()} from {self.events:,} events"
-        number = len(self.channels)
-        if number > 1:
-            text += f" in {number} channels"
-        text += f", {len(self.nuisances)} nuisance parameters"
-        for one in self.constraints:
-            text += f", {one.parameter} = {one.value:g} +- {one.error:g}"
-        for name, value in self.held.items():
-            text += f", {name} = {value:g}"
-        return text
+        text = f"{super().__repr__()}, {len(self.nuisances)} nuisance parameters"
+        return text + "".join(f", {name} = {value:g}" for name, value in self.held.items())
 
     def named(self, channel: str) -> "MeasurementLikelihood":
         """The same likelihood with a name for its channel, as in `estimate.p_values`.
