@@ -147,3 +147,12 @@ def test_the_page_has_the_example_and_the_functions():
     text = PAGE.read_text()
     assert f"```yaml\n{TEMPLATE}```\n" in text
     assert ", ".join(f"`{name}`" for name in FUNCTIONS) in " ".join(text.split())
+
+
+def test_a_column_that_can_only_be_the_weight_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for mass in (78, 80):
+        Path(f"w_{mass}.csv").write_text("m_T,event_weight\n70,1\n71,1\n")
+        Path(f"two_{mass}.csv").write_text("m_T,w,weight\n70,1,1\n71,1,1\n")
+    assert "\nweight: event_weight\n" in starting_analysis("w_{m}.csv")
+    assert "\n# weight: w_gen * w_pileup\n" in starting_analysis("two_{m}.csv")

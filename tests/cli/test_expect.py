@@ -75,5 +75,8 @@ def test_groups_and_intervals_by_construction(files):
     ends = content["parameters"]["theta"]["interval"]
     assert ends["method"] == "feldman-cousins"
     assert ends["low"] < content["parameters"]["theta"]["value"] < ends["high"]
+    code, text = run("measure", model, data, "--method", "upper", "--toys", "100")
+    assert "at 95% (upper limit, CLs)" in text
+    assert "  theta < 0." in text
     code, text = run("measure", model, data, "--toys", "100")
     assert (code, "Wilks need none" in text) == (2, True)

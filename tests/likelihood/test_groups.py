@@ -101,3 +101,14 @@ def test_events_before_a_selection_are_counted_once():
     used = int((table["x"] < 1).sum())
     assert likelihood.maximum().offered == 1_000
     assert f"{used:,} of 1,000 events" in str(likelihood.maximum())
+
+
+def test_a_blinded_measurement_shows_its_tables_and_not_its_value():
+    example = Nuisances()
+    model = example.fit(events=500, seed=1, hidden=3, epochs=3)
+    estimate = model.likelihood(example.sample(0.4, 2_000, seed=2)).maximum()
+    text = str(estimate.blinded("secret"))
+    lines = str(estimate).splitlines()
+    assert text.splitlines()[0].endswith(", blind")
+    tables = [line for line in lines[1:] if "warning" not in line]
+    assert text.splitlines()[1 : len(tables) + 1] == tables

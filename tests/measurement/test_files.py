@@ -165,7 +165,9 @@ def test_the_audit_has_systematics_and_backgrounds(folder):
     assert found["shift: independent"]["met"]
     assert found["tilt: vanishing"]["met"]
     assert "flat, shift: noise" in found
-    assert "2 systematics, 1 backgrounds" in content["title"]
+    assert "than those of the background" in found["flat, shift: independent"]["text"]
+    assert "(p < 1e-10)" in found["shift: noise"]["text"]
+    assert "2 systematics, 1 background" in content["title"]
 
 
 def test_measure_prints_the_total_and_a_budget(folder, model):
@@ -218,7 +220,9 @@ def test_a_notebook_shows_budget_and_nuisance_parameters(folder, model):
 
 def test_the_report_has_a_section_on_nuisance_parameters(folder, model):
     page = folder / "report.html"
-    run("report", model, folder / "data.npz", "-o", page)
+    samples = folder / "shifted_{theta}.npz"
+    run("report", model, folder / "data.npz", "-o", page, "--closure", samples, "--signal")
     text = page.read_text()
+    assert "flat = " not in text  # held in the closure, whose samples have no background
     assert 'id="nuisances"' in text
     assert "impact on theta" in text

@@ -52,6 +52,8 @@ fit:
   seed: 0
 """
 
+# Names of columns that can only be the weight of an event.
+_WEIGHT = re.compile(r"w|weights?|(event|gen|mc)_?weight", re.IGNORECASE)
 # Names of columns that are hardly observables: weights, and numbers of events and runs.
 _NO_OBSERVABLE = re.compile(
     r"w|w[_0-9].*|.*weight.*|(event|run|lumi|entry|index|id)\w*", re.IGNORECASE
@@ -74,7 +76,8 @@ def number_columns(source: str) -> list[str]:
 
 def starting_analysis(pattern: str) -> str:
     """An analysis.yaml for files like `mtop_{mtop}.root:events`: parameters and bounds from their
-    names, observables from their columns. Bounds lie half a gap beyond the outermost values.
+    names, observables from their columns, and the weight where one column can only be that. Bounds
+    lie half a gap beyond the outermost values.
 
     Parameters
     ----------
@@ -100,6 +103,8 @@ def starting_analysis(pattern: str) -> str:
       m_T: m_T
       # weight: weight
     ...
+    weight: weight
+    ...
     """
     found = find(pattern)
     bounds = []
@@ -110,13 +115,17 @@ def starting_analysis(pattern: str) -> str:
         high = values[-1] + (last[1] - last[0]) / 2
         bounds.append(f"  {name}: [{low:.10g}, {high:.10g}]")
     lines = ["  # All columns of the first file; delete those that are not for the fit."]
-    for name in number_columns(found[0][1]):
+    columns = number_columns(found[0][1])
+    for name in columns:
         mark = "# " if _NO_OBSERVABLE.fullmatch(name) else ""
         lines.append(f"  {mark}{_quoted(name)}: {_quoted(name)}")
     text = TEMPLATE.replace("mtop_{mtop}.root:events", _quoted(pattern), 1)
     text = text.replace("  mtop: [165, 180]", "\n".join(bounds), 1)
     example = "  m_jjb: m_jjb\n  m_jj: m_jj\n  # ratio: m_jjb / m_jj"
     text = text.replace(example, "\n".join(lines), 1)
+    weights = [name for name in columns if _WEIGHT.fullmatch(name)]
+    if len(weights) == 1:
+        text = text.replace("# weight: w_gen * w_pileup", f"weight: {_quoted(weights[0])}", 1)
     labels = "\n".join(f"#   {name}: ${name}$ [unit]" for name in found[0][0])
     return text.replace("#   mtop: $m_t$ [GeV]\n#   m_jjb: $m_{jjb}$ [GeV]", labels, 1)
 

@@ -190,6 +190,7 @@ def _tell(model: gl.Model | gl.Channels, output: Path, machine: bool) -> None:
     if machine:
         print_json({"model": str(output), **_content(models[0])})
         return
-    click.echo(f"{model!r}\n  {events:,} events; written to {output}")
+    varied = " with variations and backgrounds" if any(one.nuisances for one in models) else ""
+    click.echo(f"{model!r}\n  {events:,} events{varied}; written to {output}")
     for warning in model.warnings:
         click.echo(f"  warning: {warning.name}: {warning.text}")

@@ -97,6 +97,9 @@ def measure(
         low, high = ends[0] + shift, ends[1] + shift
         found = {"level": chosen, "low": low, "high": high, "method": method}
         content["parameters"][name]["interval"] = found
+        if method == "upper":
+            lines.append(f"  {name} < {high:.6g} at {chosen:.0%} (upper limit, CLs)")
+            continue
         how = "" if method == "wilks" else f" ({method})"
         lines.append(f"  {name}: {low:.6g} to {high:.6g} at {chosen:.0%}{how}")
     if unblind is not None:

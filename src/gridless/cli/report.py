@@ -32,6 +32,11 @@ from gridless.cli.options import (
     metavar="EXPRESSION",
     help="Use only these events of the samples; by default those of --where.",
 )
+@click.option(
+    "--signal",
+    is_flag=True,
+    help="The samples of --closure have no background: hold all shares at 0 there.",
+)
 @likelihood_options
 @output_file("--output", "The page to write.", default=Path("report.html"))
 @weight
@@ -43,6 +48,7 @@ def report(
     data: tuple[str, ...],
     samples: str | None,
     closure_where: str | None,
+    signal: bool,
     level: float | None,
     constrain: dict[str, tuple[float, float]],
     fix: dict[str, float],
@@ -68,7 +74,7 @@ def report(
     table = None
     if samples is not None:
         known = gl.read_samples(trained, samples, where=closure_where or where)
-        table = gl.closure(trained, known, constrain=constrain, fix=fix)
+        table = gl.closure(trained, known, constrain=constrain, fix=fix, signal=signal)
     likelihood: Any = None
     files: list[gl.FileRecord] = []
     if data:

@@ -114,7 +114,9 @@ class Perceptron(Conditioner):
         return {"hidden": list(self.hidden), "activation": self.activation}
 
     def describe(self) -> str:
-        return f"{' x '.join(str(size) for size in self.hidden) or 'no'} {self.activation} units"
+        if not self.hidden:
+            return "no hidden units"
+        return f"{' x '.join(str(size) for size in self.hidden)} {self.activation} units"
 
     def initialise(self, generator: torch.Generator, start: Tensor) -> None:
         """Every unit starts with unit variance, the outputs nearly at `start`."""

@@ -70,6 +70,7 @@ class Blinded(Lines):
         return content | {"blind": True, "warnings": [{"name": name} for name in names]}
 
     def __str__(self) -> str:
+        details = self.estimate.details()
         lines = []
         for one in self.estimate.results:
             down, up = one.sides
@@ -79,10 +80,9 @@ class Blinded(Lines):
             spread = f"+- {high}" if low == high else f"+{high} -{low}"
             shares = zip(parts, one.budget, strict=True)
             sources = ", ".join(f"{error} {source}" for error, source in shares)
-            lines.append(f"{one.name} = {value} {spread} ({sources}), blind")
-        lines.append(f"  {self.estimate.events:,} events")
-        if self.estimate.p_value is not None:
-            lines[-1] += f", p-value {self.estimate.p_value:.2g}"
+            lines.append(f"{one.name} = {value} {spread}")
+            lines[-1] += ", blind" if details else f" ({sources}), blind"
+        lines += [f"  {self.estimate.summary()}", *details]
         names = sorted({warning.name for warning in self.estimate.warnings})
         return "\n".join([*lines, *(f"  warning: {name}" for name in names)])
 

@@ -254,8 +254,7 @@ class Estimate(ByName[ParameterEstimate]):
 
     @property
     def budget(self) -> dict[str, dict[str, float]]:
-        """Of each parameter the uncertainty from every source; the squares sum to that of
-        `error`."""
+        """Of each parameter the uncertainty from every source; squares sum to that of `error`."""
         return {one.name: dict(one.budget) for one in self.results}
 
     @property
@@ -352,9 +351,13 @@ class Estimate(ByName[ParameterEstimate]):
         }
         return dict(strict_json.plain(content))
 
+    def details(self) -> list[str]:
+        """Lines of text beside values, sources and `summary`: tables of a measurement."""
+        return []
+
     def __str__(self) -> str:
         lines = [str(one) for one in self.results]
-        return "\n".join([*lines, f"  {self._summary()}", *printing.warning_lines(self.warnings)])
+        return "\n".join([*lines, f"  {self.summary()}", *printing.warning_lines(self.warnings)])
 
     __repr__ = __str__
 
@@ -364,9 +367,9 @@ class Estimate(ByName[ParameterEstimate]):
     def html(self) -> str:
         """The estimate as a table with its warnings, to stand inside other HTML."""
         rows = printing.table(COLUMNS, [one.html_row() for one in self.results])
-        return f"{rows}<p>{escape(self._summary())}</p>{printing.warning_list(self.warnings)}"
+        return f"{rows}<p>{escape(self.summary())}</p>{printing.warning_list(self.warnings)}"
 
-    def _summary(self) -> str:
+    def summary(self) -> str:
         """`5,000 events, p-value 0.42, correlation (a, b) -0.80`."""
         parts = [used_of(self.events, self.offered)]
         if self.p_value is not None:

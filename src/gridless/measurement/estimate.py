@@ -197,9 +197,13 @@ class MeasurementEstimate(Estimate):
         }
         return content | {name: plain(value) for name, value in own.items()}
 
+    def details(self) -> list[str]:
+        """Budget and nuisance parameters as lines of text."""
+        return tables.lines(self)
+
     def __str__(self) -> str:
         found = [f"{one.total()}" for one in self.results]
-        found += [f"  {self._summary()}", *tables.lines(self)]
+        found += [f"  {self.summary()}", *self.details()]
         return "\n".join([*found, *printing.warning_lines(self.warnings)])
 
     __repr__ = __str__
@@ -209,6 +213,6 @@ class MeasurementEstimate(Estimate):
         HTML."""
         values = "".join(f"<p>{escape(one.total())}</p>" for one in self.results)
         return (
-            f"{values}{tables.html(self)}<p>{escape(self._summary())}</p>"
+            f"{values}{tables.html(self)}<p>{escape(self.summary())}</p>"
             f"{printing.warning_list(self.warnings)}"
         )

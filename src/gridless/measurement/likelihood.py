@@ -317,7 +317,7 @@ class MeasurementLikelihood(Likelihood):
 
     def belt(self, *_: Any, **__: Any) -> Belt:
         """There are no belts of pseudo-experiments with systematics: an InputError."""
-        raise InputError("belt: the likelihood has systematics; take interval(level)")
+        raise InputError("belt: there are systematics; take interval(level), leave out --method")
 
     def channel_alone(self, number: int) -> "MeasurementLikelihood":
         """The likelihood of one channel, with the constraints of its parameters."""

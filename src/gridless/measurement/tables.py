@@ -37,7 +37,9 @@ def nuisance_rows(estimate: "MeasurementEstimate") -> list[list[str]]:
             digits(one.impacts[name], estimate[name].error, "+") for name in estimate.parameters
         ]
         free = "free" if one.constraint is None else f"{one.constraint:g}"
-        rows.append([one.name, f"{one.value:+.2f}", f"{one.error:.2f}", free, *impacts])
+        rows.append(
+            [one.name, f"{round(one.value, 2) + 0.0:+.2f}", f"{one.error:.2f}", free, *impacts]
+        )
     return rows
 
 

@@ -143,6 +143,7 @@ class Model(Simulating):
             f"{network.components} {network.basis.name} component(s) each\n"
             f"  objective {self.options.objective}, prior {self.options.prior}, "
             f"max |log q| = {self.implied_prior.max_log:.3g}"
+            + (f"\n  nuisance parameters {', '.join(self.nuisances)}" if self.nuisances else "")
             + ("\n  sizes tried, with their gain:" if self.record.sizes else "")
             + "".join(f"\n    {size}" for size in self.record.sizes)
             + (f"\n  {self.check}" if self.check is not None else "")
@@ -156,6 +157,7 @@ class Model(Simulating):
             "templates": f"{len(self.grid)}",
             "observables": ", ".join(self.observables),
             "selection": self.query.selection or "all events",
+            "nuisance parameters": ", ".join(self.nuisances),
             "network": f"{network.members} of {network.conditioner.describe()}, "
             f"{network.components} {network.basis.name} component(s)",
             "objective, prior": f"{self.options.to_dict()['objective']}, {self.options.prior}",

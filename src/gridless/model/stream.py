@@ -84,7 +84,9 @@ def read_likelihood(
     """
     if isinstance(model, Channels):
         if by is not None:
-            raise InputError("by: for the events of one channel; give its model, channels[name]")
+            raise InputError(
+                "by: for the events of one channel; give its model, channels[name] or FILE:NAME"
+            )
         return _of_channels(model, by_channel(model, sources), weight, where, executor)[0]
     check_kind(model, Model, "model")
     return _of_model(model, _listed(sources), weight, where, executor, by)[0]

@@ -100,5 +100,6 @@ def _intro(model: Model, channel: str) -> Markup:
     simulated = Markup(f"{len(model.grid)} templates of {ranges_html(model.grid)}")
     if model.files:
         simulated += f" with {sum(file.events for file in model.files):,} simulated events"
+        simulated += ", variations and backgrounds included" if model.nuisances else ""
     start = f"{channel}: from" if channel else "From"
     return Markup("{} {}; {}.").format(start, observables, simulated)

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from gridless.errors import check_kind
+from gridless.results.printing import probability
 from gridless.systematics.inputs import check_backgrounds, check_systematics
 from gridless.systematics.samples import (
     Events,
@@ -64,26 +65,29 @@ def audit_systematics(templates: Templates, systematics: Any = (), backgrounds: 
     check_kind(templates, Templates, "templates")
     systematics = check_systematics(systematics, templates.observables)
     backgrounds = check_backgrounds(backgrounds, templates.observables)
-    findings = _of_process(signal_samples(templates, systematics), "")
+    findings = _of_process(signal_samples(templates, systematics), "", "templates")
     for one in backgrounds:
-        findings += _of_process(background_samples(one, templates.x.shape[1]), f"{one.name}, ")
-    return Audit(f"{len(systematics)} systematics, {len(backgrounds)} backgrounds", tuple(findings))
+        sample = background_samples(one, templates.x.shape[1])
+        findings += _of_process(sample, f"{one.name}, ", "background")
+    numbers = ((len(systematics), "systematic"), (len(backgrounds), "background"))
+    title = ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for number, name in numbers)
+    return Audit(title, tuple(findings))
 
 
-def _of_process(sample: ProcessSamples, prefix: str) -> list[Finding]:
+def _of_process(sample: ProcessSamples, prefix: str, nominal: str) -> list[Finding]:
     edges = [
         np.unique(np.quantile(column, np.arange(1, BINS) / BINS)) for column in sample.nominal.x.T
     ]
     found: list[Finding] = []
     for varied in sample.varied:
-        found += _findings(sample, varied, edges, prefix + varied.name)
+        found += _findings(sample, varied, edges, prefix + varied.name, nominal)
     return found
 
 
 def _findings(
-    sample: ProcessSamples, varied: Varied, edges: Sequence[Array], name: str
+    sample: ProcessSamples, varied: Varied, edges: Sequence[Array], name: str, of: str
 ) -> list[Finding]:
-    """All findings on one variation of one process."""
+    """All findings on one variation of one process, whose nominal events are those `of` it."""
     changes, covariances, costs = [], [], []
     ends: list[list[tuple[Array, Array]]] = []
     for point, template in enumerate(varied.template):
@@ -105,7 +109,7 @@ def _findings(
     size = float(np.sqrt(change @ change))
     chi2, dof = _chi2(change, covariance)
     p_value = float(chdtrc(dof, chi2)) if dof else 0.0
-    nothing = size**2 < NOTHING
+    nothing, chance = size**2 < NOTHING, probability(p_value)
     cosine = _cosine(ends)
     cost = float(np.mean(costs)) if costs else np.nan
     return [
@@ -121,10 +125,11 @@ def _findings(
             f"{name}: noise",
             nothing or p_value < P_NOISE,
             p_value,
-            f"the change cannot be told from the statistics of the samples (p = {p_value:.2g}): "
-            "simulate more, use the events of the templates, or leave it out"
+            f"the change cannot be told from the statistics of the samples (p {chance}): "
+            f"simulate more, {'' if varied.same else f'vary the events of the {of}, '}"
+            "or leave it out"
             if not nothing and p_value >= P_NOISE
-            else f"the change is beyond the statistics of the samples (p = {p_value:.2g})",
+            else f"the change is beyond the statistics of the samples (p {chance})",
         ),
         Finding(
             f"{name}: same sign",
@@ -138,10 +143,10 @@ def _findings(
             f"{name}: independent",
             varied.same or not cost > MAX_COST,
             cost,
-            "made of the events of the templates: their common fluctuation cancels"
+            f"made of the events of the {of}: their common fluctuation cancels"
             if varied.same
-            else f"other events than those of the templates, whose noise is {cost:.2g} of that of "
-            "a template: less of the systematic can be told; vary the templates' own events",
+            else f"other events than those of the {of}, whose noise is {cost:.2g} of theirs: "
+            "less of the systematic can be told; vary the same events",
         ),
     ]
 
