@@ -14,6 +14,7 @@ def test_help_and_version():
         [sys.executable, "-m", "gridless", "--help"], capture_output=True, text=True, check=True
     )
     assert "demo" in result.stdout
+    assert "..." not in result.stdout.partition("Commands:")[2]  # no sentence is cut
     assert __version__ in CliRunner().invoke(main, ["--version"]).output
     assert "Example:" in CliRunner().invoke(main, ["demo", "--help"]).output
 

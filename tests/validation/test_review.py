@@ -9,6 +9,7 @@ from click.testing import CliRunner
 import gridless as gl
 from gridless.cli.main import main
 from gridless.examples import OneObservable, TwoObservables
+from gridless.report.review_page import _figures
 from gridless.validation.review import run as run_module
 from gridless.validation.review.answer import Subject
 from gridless.validation.review.run import QUESTIONS
@@ -147,6 +148,12 @@ def test_of_channels(channels, reviewed, tmp_path):
     assert "The channels soft, hard of " in page
     assert "1,300 observed events." in page
     assert page.count("<svg") >= 14
+    figures = _figures("data", reviewed.answers["data"], reviewed.subject)
+    for name, figure in zip(("soft", "hard"), (figures[0], figures[-1]), strict=True):
+        observable = channels[name].observables[0 if name == "soft" else -1]
+        alone = gl.draw_data(channels[name], reviewed.subject.likelihood, observable)
+        lines = [one.axes[0].texts[0].get_text() for one in (figure, alone)]
+        assert lines[0] == lines[1]
 
 
 def test_a_channel_is_asked_as_one_model_is(channels, both, reviewed):

@@ -18,6 +18,7 @@ VERBS = (
     *("plan", "review"),
     *("demo", "paper"),
 )
+SENTENCE = 200  # letters that the first sentence of a verb may have
 FILES = {"example": "examples", "demo": "examples", "paper": "examples"}
 
 
@@ -33,6 +34,14 @@ class _Verbs(click.Group):
         module = import_module(f"gridless.cli.{FILES.get(cmd_name, cmd_name)}")
         command: click.Command = getattr(module, cmd_name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The first sentence of every verb as a whole: click would cut it at the line's end."""
+        verbs = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, verb.get_short_help_str(SENTENCE)) for name, verb in verbs if verb]
+            )
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -131,11 +131,12 @@ class Groups:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = [
-            [escape(name), *(escape(str(one)) for one in estimate.results)]
-            for name, estimate in zip(self.names, self.estimates, strict=True)
-        ]
-        head = ["group", *self.together.parameters]
+        rows = []
+        for name, estimate in zip(self.names, self.estimates, strict=True):
+            values = "; ".join(one.total() for one in estimate.results)
+            fits = "" if estimate.p_value is None else f"{estimate.p_value:.2g}"
+            rows.append([escape(name), escape(values), f"{estimate.events:,}", fits])
+        head = ["group", "estimate", "events", "p-value"]
         return f"{printing.table(head, rows)}<p>{escape(self._last())}</p>"
 
     def _last(self) -> str:

@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from gridless import strict_json
 from gridless.files.sources import as_path
 from gridless.files.write import write_whole
+from gridless.likelihood.likelihood import Likelihood
 from gridless.report.card import BAD, CAREFUL, GOOD, Card, Check
 from gridless.report.data_figures import draw_budget, draw_data
 from gridless.report.page import Section, render_report
@@ -144,17 +145,19 @@ def _figures(name: str, answer: Answer, subject: Subject) -> list[Figure]:
     found = []
     for channel, (numbers, own) in parts.items():
         # Numbers of what could not be asked are empty.
-        for figure in _of_channel(name, numbers, own) if numbers else ():
+        for figure in _of_channel(name, numbers, own, subject.likelihood) if numbers else ():
             if channel:
                 figure.axes[0].set_title(channel)
             found.append(figure)
     return found
 
 
-def _of_channel(name: str, numbers: dict[str, Any], subject: Subject) -> list[Figure]:
+def _of_channel(
+    name: str, numbers: dict[str, Any], subject: Subject, whole: Likelihood
+) -> list[Figure]:
+    """The figures of one channel; data and simulation at the estimate of the whole."""
     if name == "data":
-        model, likelihood = subject.model, subject.likelihood
-        return [draw_data(model, likelihood, one) for one in model.observables]
+        return [draw_data(subject.model, whole, one) for one in subject.model.observables]
     draw = FIGURES.get(name)
     with style():
         figure = None if draw is None else draw(numbers, subject)
