@@ -224,5 +224,6 @@ def test_the_report_has_a_section_on_nuisance_parameters(folder, model):
     run("report", model, folder / "data.npz", "-o", page, "--closure", samples, "--signal")
     text = page.read_text()
     assert "flat = " not in text  # held in the closure, whose samples have no background
+    assert re.search(r"shift = \+\d\.\d\d ± \d", text)
     assert 'id="nuisances"' in text
     assert "impact on theta" in text

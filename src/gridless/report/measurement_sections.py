@@ -235,7 +235,9 @@ def closure(subject: Subject) -> Section | None:
         "Closure",
         figure=draw_closure(table, experiment=subject.experiment),
         lead="Samples of known parameters, estimated as the data were. Pulls scatter about 0 with "
-        f"width 1 if the method is right. {'. '.join(table.notes())}.".replace("chi2", "χ²"),
+        f"width 1 if the method is right. {'. '.join(table.notes())}.".replace(
+            "chi2", "χ²"
+        ).replace("+-", "±"),
         show="Estimated against true values, and pulls",
         tables=tables,
     )
