@@ -145,6 +145,17 @@ def test_a_network_that_grows_makes_a_plan_rough(good):
     assert "a larger network learns more" in str(found)
 
 
+def test_a_plan_counts_simulated_events_as_there_are():
+    # Four networks, which disagree: the means of their templates are noisier than one event tells.
+    model = gl.fit(HardToTell(0.12).templates(2_000, 5, 9), seed=5)
+    made = gl.plan(model, 1_000, simulated=18_000)
+    assert model.network.members == 4
+    assert made.simulated == pytest.approx(18_000)
+    assert made.equal_error == pytest.approx(gl.plan(model, 1_000).equal_error)
+    assert made.weak
+    assert made.pilot > made.simulated
+
+
 def test_shares_go_where_events_are_missing():
     shares = _best_shares(np.array([1.0, 1.0, 4.0]), np.array([100.0, 100.0, 100.0]), 100.0)
     np.testing.assert_allclose(shares, [0, 0, 1])

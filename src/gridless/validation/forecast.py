@@ -70,6 +70,8 @@ class Pilot(NamedTuple):
         The simplest curve.
     events : float
         How many events it will observe.
+    simulated : array (templates,)
+        The effective number of events of each template.
     information : float
         What the templates say of theta: see `MeanCurve`.
     learnt : array (parameters,)
@@ -81,6 +83,7 @@ class Pilot(NamedTuple):
     moments: Moments
     curve: SimpleCurve
     events: float
+    simulated: Array
     information: float
     learnt: Array
 
@@ -117,7 +120,17 @@ def pilot_of(model: Model, events: float, name: str = "") -> Pilot:
     learnt = np.ones(len(model.grid.parameters))
     if information < WEAK_INFORMATION:
         learnt = np.array([learnt_share(model, p) for p in range(len(learnt))])
-    return Pilot(name, model.grid, smooth, curve, float(events), information, learnt)
+    sizes = simulated_sizes(model)
+    return Pilot(name, model.grid, smooth, curve, float(events), sizes, information, learnt)
+
+
+def simulated_sizes(model: Model) -> Array:
+    """The effective number (sum w)^2 / sum w^2 of simulated events of each template. Their means
+    may be worth fewer: those of an ensemble whose members disagree, or of events kept out."""
+    kept = () if model.summary is None else model.summary.effective
+    if len(kept) == len(model.grid):
+        return np.array(kept)
+    return model.reweighting.moments.effective  # of older versions, that do not know
 
 
 def learnt_share(model: Model, p: int) -> float:
@@ -166,15 +179,25 @@ def learnt_share(model: Model, p: int) -> float:
     count = int(told.sum()) - 1
     in_cells, noise = chi2 - count, np.sqrt(2 * count + 4 * max(chi2 - count, 0.0))
     of_one = float(line**2 @ squares.sum(axis=1))
-    effective = moments.effective
-    line = _line(moments.t, effective, p)
-    slope = (line * effective) @ moments.mean
-    spread = np.tensordot(line**2 * effective**2, moments.mean_covariance, 1)
-    in_summary = float(slope @ np.linalg.pinv(spread, hermitian=True) @ slope) - len(slope)
-    per_event = max(in_summary, 1.0) / float(line**2 @ effective)
+    per_event = _information(moments, p)
     if in_cells - CERTAIN * noise < per_event * of_one:
         return 1.0
     return float(per_event * of_one / in_cells)
+
+
+def _information(moments: Moments, p: int) -> float:
+    """What the summary of one observed event says of parameter p, without what noise alone gives:
+    that of the straight line s = sum_k l_k n_k m_k / sum_k l_k^2 n_k through the means m_k."""
+    sizes = moments.effective
+    line = _line(moments.t, sizes, p)
+    weights = line * sizes / float(line**2 @ sizes)
+    slope = weights @ moments.mean
+    score = np.linalg.pinv(np.tensordot(weights**2, moments.mean_covariance, 1)) @ slope
+    chi2 = float(score @ slope)
+    spread = np.tensordot(sizes / sizes.sum(), moments.covariance, 1)
+    # Members of an ensemble that disagree make the means noisier than the summary of one event.
+    true = max(chi2 - len(slope), 1.0) / max(chi2, 1.0)
+    return true * chi2**2 / max(float(score @ spread @ score), 1e-300)
 
 
 def _line(t: Array, events: Array, p: int) -> Array:
@@ -213,7 +236,7 @@ class Forecast:
 
     def __init__(self, pilots: list[Pilot], grid: Grid, places: Array, p: int) -> None:
         self.pilots, self.grid, self.places, self.p = pilots, grid, places, p
-        self.now = np.concatenate([one.moments.effective for one in pilots])
+        self.now = np.concatenate([one.simulated for one in pilots])
 
     def __call__(self, sizes: Array, extra: NewTemplate | None = None) -> Array:
         """The three errors with templates of these sizes (templates,), and one more."""
@@ -234,7 +257,7 @@ class Forecast:
             new = extra if extra is not None and extra.pilot == k else None
             made.append(calibrate(_resized(self.pilots[k], own, new)))
             events = own.sum() + (0.0 if new is None else new.events)
-            factors.append(float(events / self.pilots[k].moments.effective.sum()))
+            factors.append(float(events / self.pilots[k].simulated.sum()))
         return [self._at(made, factors, place) for place in self.places]
 
     def _at(
@@ -274,11 +297,12 @@ class Forecast:
 def _resized(pilot: Pilot, sizes: Array, extra: NewTemplate | None) -> Moments:
     """The moments of templates of other sizes, and of a new one."""
     m = pilot.moments
-    changed = Moments(m.t, m.mean, m.covariance, m.noise_per_event / sizes[:, None, None])
+    of_one = m.mean_covariance * pilot.simulated[:, None, None]
+    changed = Moments(m.t, m.mean, m.covariance, of_one / sizes[:, None, None])
     if extra is None:
         return changed
     nearest = [int(np.argmin(((m.t - extra.t) ** 2).sum(axis=1)))]
-    noise = m.noise_per_event[nearest] / extra.events
+    noise = of_one[nearest] / extra.events
     return Moments(
         np.vstack([m.t, extra.t]),
         np.vstack([m.mean, pilot.curve(extra.t[None])]),

@@ -67,6 +67,8 @@ class Plan(Lines):
     weak : bool
         Whether the simulation at hand tells so little of theta that a network learns a part of it
         only: errors with more simulation may then be off by a factor of two or three.
+    pilot : float
+        Simulated events from which on it is not weak.
     growing : bool
         Whether the network grew with its events: from more of them a larger one learns more, so
         that errors are rather smaller than predicted.
@@ -99,6 +101,7 @@ class Plan(Lines):
     channel: str
     uncertainty: float
     weak: bool
+    pilot: float
     growing: bool
     held: tuple[str, ...] = ()
 
@@ -141,7 +144,10 @@ class Plan(Lines):
         if self.held:
             lines.append(f"  held, their errors come on top: {', '.join(self.held)}")
         if self.weak:
-            lines.append("  rough: so few events say little of theta; take a larger pilot")
+            lines.append(
+                f"  rough: so few events say little of {self.parameter}; take a pilot of some "
+                f"{self.pilot:.1e} events"
+            )
         if self.growing:
             lines.append("  rough: a larger network learns more from more events; rather less")
         lines.append(f"  total within a tenth of stat from {self.enough:,.0f} simulated events on")
@@ -248,6 +254,7 @@ def plan(
         pilots[best.pilot].name,
         float(np.hypot(uncertainty, ROUGH if growing or weak else 0.0)),
         weak,
+        float(now.sum() * WEAK_INFORMATION / max(information, 1.0)),
         growing,
         tuple(dict.fromkeys(name for one in _models(trained) for name in one.nuisances)),
     )
