@@ -24,12 +24,12 @@ def bins(x):
     return np.where((found < 0) | (found >= len(EDGES) - 1), len(EDGES) - 1, found)
 
 
-def made(seed, wrong):
-    """x ~ N(theta, 1), of which a quarter is kept; weights of N(wrong * theta, 1)."""
+def made(seed, wrong, events=EVENTS):
+    """x ~ N(theta, 1), of which KEPT are kept; weights of N(wrong * theta, 1)."""
     random = np.random.default_rng(seed)
-    x = random.normal(UNIT, 1, (len(UNIT), EVENTS))
+    x = random.normal(UNIT, 1, (len(UNIT), events))
     count = len(EDGES) - 1
-    seen = np.array([np.bincount(bins(row), minlength=count + 1)[:-1] for row in x]) / EVENTS
+    seen = np.array([np.bincount(bins(row), minlength=count + 1)[:-1] for row in x]) / events
     kept = x[:, :KEPT].ravel()
 
     def weights(theta):
@@ -37,8 +37,8 @@ def made(seed, wrong):
         w = density / norm.pdf(kept[:, None], wrong * UNIT[:, 0]).sum(axis=1)
         return w / w.sum()
 
-    own = np.kron(np.eye(len(UNIT)), np.full(KEPT, 1 / EVENTS))
-    left = np.full(len(UNIT), (1 - KEPT / EVENTS) / EVENTS)
+    own = np.kron(np.eye(len(UNIT)), np.full(KEPT, 1 / events))
+    left = np.full(len(UNIT), (1 - KEPT / events) / events)
     drawn = Drawn(np.array([weights(t) for t in UNIT[:, 0]]), own, left)
     return ShareCorrection(bins(kept), seen, drawn, UNIT), weights
 
@@ -49,11 +49,12 @@ def test_right_weights_are_left_alone_and_wrong_ones_are_not():
     assert min(made(seed, 0.0)[0].process.width for seed in range(3)) > 2 * alone
 
 
+@pytest.mark.parametrize("events", [EVENTS, KEPT])  # of which some are kept, or all
 @pytest.mark.parametrize("wrong", [1.0, 0.7, 0.0])
-def test_shares_between_templates_are_right_whatever_the_weights(wrong):
+def test_shares_between_templates_are_right_whatever_the_weights(wrong, events):
     total, before = 0.0, 0.0
     for seed in range(8):
-        correct, weights = made(seed, wrong)
+        correct, weights = made(seed, wrong, events)
         theta = (0.12, 0.43, 0.71, 0.88)[seed % 4]
         found = correct(np.array([theta]), weights(theta))
         root = (found.changes * found.shares[:, None])[:-1]

@@ -26,7 +26,10 @@ WIDTHS = (0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.3, 1.0)  # of g that are trie
 BIN_LENGTHS = (0.03, 0.1, 0.3)  # over which g varies, in shares of all events
 THETA_LENGTHS = (0.05, 0.1, 0.2, 0.4, 0.8)  # likewise, in units of the range
 MUCH = 0.05  # of g: less between templates hardly shows beside the statistics of shares
-JITTER = 1e-6  # of the mean variance: keeps a covariance regular
+# Of the mean variance of the differences: less than a thousandth of it is not known to be 0. All
+# templates together have nearly the shares of all events, by construction, and not quite because
+# weights are tilted; that would seem to tell the noise of every share.
+LEAST_NOISE = 1e-3
 LEAST_LEFT = 0.1  # of a share: no correction takes more than the rest away
 
 
@@ -131,7 +134,7 @@ class ShareCorrection:
             # A bin without events does not know that its share is 0.
             found[k, :, k] += variance * (np.diag(f[k].clip(min=variance)) - np.outer(f[k], f[k]))
         matrix = found.reshape(f.size, f.size)
-        return np.asarray(matrix + JITTER * np.trace(matrix) / f.size * np.eye(f.size))
+        return np.asarray(matrix + LEAST_NOISE * np.trace(matrix) / f.size * np.eye(f.size))
 
     @cached_property
     def process(self) -> _Process:
