@@ -10,6 +10,7 @@ import gridless as gl
 from gridless.examples import Nuisances, OneObservable, OnlyWidth, TwoObservables, TwoParameters
 from gridless.model.reweighting import SimulatedEvents, tilted
 from gridless.model.storage.file import model_bytes, model_from
+from gridless.model.virtual import VirtualTemplate
 
 EXAMPLE = OnlyWidth()
 
@@ -152,3 +153,20 @@ def test_expected_and_review_of_a_model_with_systematics():
     assert groups.dof == 1
     with pytest.raises(gl.InputError, match="has systematics"):
         model.likelihood(observed).belt("theta")
+
+
+@pytest.mark.parametrize("events", [3, 20, 200])
+@pytest.mark.parametrize("kind", ["none", "gamma", "signed"])
+def test_few_events_and_weights_are_not_called_unlike_the_simulation(events, kind):
+    random = np.random.default_rng(events)
+    x = random.normal(size=(5_000, 1))
+    at = VirtualTemplate(np.array([0.4]), x, np.full(5_000, 1 / 5_000), ("x",))
+    found = []
+    for _ in range(200):
+        weights = {
+            "none": None,
+            "gamma": random.gamma(1.0, 1.0, events),
+            "signed": np.where(np.arange(events) % 4 == 1, -1.0, 1.0),
+        }[kind]
+        found.append(at.p_value("x", random.normal(size=events), weights))
+    assert np.mean(np.array(found) < 0.01) < 0.03

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from gridless.calibration.share_correction import Corrected
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 GOOD_EFFECTIVE = 1000  # effective events below which a virtual template warns
 LEAST_EFFECTIVE = 50  # effective events below which there is none
 MAX_DRAWN = 10**9  # events of one sample
-BINS = 20  # of an observable that is compared
+BINS = 20  # of an observable that is compared, at the most
+LEAST_IN_BIN = 10  # effective events of a sample in each of them: chi2 needs normal numbers
+TYPICAL = 20  # events of all bins that count with those of a bin in its mean square weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +140,12 @@ class VirtualTemplate(Lines):
         table, given = as_events(values, weights, (observable,))
         sample, w = table[:, 0], weights_or_ones(given, len(table))
         check_total(float(w.sum()))
-        edges = np.unique(np.quantile(sample, np.linspace(0, 1, BINS + 1)[1:-1]))
-        observed = VirtualTemplate(self.theta, sample[:, None], w / w.sum(), (observable,))
-        (first, one), (second, two) = (s.shares(observable, edges) for s in (observed, self))
+        effective = w.sum() ** 2 / (w**2).sum()
+        bins = int(np.clip(effective / LEAST_IN_BIN, 2, BINS))
+        edges = np.unique(np.quantile(sample, np.linspace(0, 1, bins + 1)[1:-1]))
+        where = np.searchsorted(edges, sample, side="right")
+        first, one = _weighted_shares(where, w / w.sum(), len(edges) + 1)
+        second, two = self.shares(observable, edges)
         # Shares sum to 1: the last bin says nothing more.
         rest, covariance = (first - second)[:-1], (one + two)[:-1, :-1]
         return float(chdtrc(len(rest), rest @ np.linalg.pinv(covariance, hermitian=True) @ rest))
@@ -147,6 +153,18 @@ class VirtualTemplate(Lines):
     def __repr__(self) -> str:
         place = ", ".join(f"{value:g}" for value in self.theta)
         return f"Virtual template at {place}: {self.effective_size:,.0f} effective events"
+
+
+def _weighted_shares(where: NDArray[np.int64], weights: Array, bins: int) -> tuple[Array, Array]:
+    """The shares of bins by events of these weights, and their covariance. A few events do not know
+    the mean square weight of their bin: those with small weights would look certain."""
+    number = np.bincount(where, minlength=bins)
+    squares = np.bincount(where, weights**2, bins) + TYPICAL * (weights**2).mean()
+    squares *= number / (number + TYPICAL)
+    shares = np.bincount(where, weights, bins).astype(float)
+    crossed = np.outer(shares, squares)
+    covariance = np.diag(squares) - crossed - crossed.T
+    return shares, covariance + np.outer(shares, shares) * squares.sum()
 
 
 def virtual_template(model: "Model", theta: Any) -> VirtualTemplate:
