@@ -1,6 +1,7 @@
 """The review: twelve answers, faults that it finds, pages, and going on after an interruption."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,6 +52,25 @@ def test_without_data(good, tmp_path):
     assert found.answers["data"].verdict == "open"
     assert "expected of 1,000 events" in found.answers["expected"].text
     assert gl.write_review(tmp_path / "review.html", found).is_file()
+
+
+def test_of_good_data_of_few_events_with_weights_nothing_about_data_is_bad(good):
+    weights = np.random.default_rng(1).gamma(1.0, 1.0, 40)
+    for seed in range(8):
+        subject = Subject(good, EXAMPLE.sample(0.5, 40, seed=seed), weights, toys=200)
+        for name in ("data", "expected"):
+            answer = QUESTIONS[name](subject)
+            assert answer.verdict != "bad", f"{name}, seed {seed}: {answer.text}"
+
+
+def test_intervals_that_are_too_long_are_no_more_than_a_reason_to_look(good):
+    subject = Subject(good, EXAMPLE.sample(0.5, 400, seed=1), toys=500)
+    estimate = subject.estimate
+    for factor, verdict in ((1.0, "good"), (2.0, "careful"), (0.5, "bad")):
+        one = replace(estimate.results[0], budget={"stat": factor * estimate.error})
+        stretched = replace(estimate, results=(one,))
+        object.__setattr__(subject.likelihood, "_estimate", stretched)
+        assert QUESTIONS["coverage"](subject).verdict == verdict
 
 
 def test_data_that_are_not_simulated_are_found(good, observed):
