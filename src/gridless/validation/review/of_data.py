@@ -186,7 +186,7 @@ def expected(subject: Subject) -> Answer:
     worst = max(ratios, key=lambda ratio: abs(np.log(ratio)))
     number = min(one.number for one in subject.channels.values())
     chance = ERROR_SPREAD / np.sqrt(number)
-    text = f"observed over expected error {worst:.3f}, which varies by {chance:.1%} by chance"
+    text = f"observed over expected error {worst:.3f}; by chance it varies by some {chance:.1%}"
     verdict = by_size(abs(np.log(worst)), 0.1 + 3 * chance, 0.4 + 3 * chance)
     cure = "look at weights, and at data against simulation"
     return Answer(question, text, verdict, cure, numbers, f"ratio {worst:.3f}")
