@@ -172,6 +172,7 @@ def _fit(
     where, data = place[where], place[_bins(observed, edges)]
     inside = data < len(used)
     n = np.bincount(data[inside], w[inside], len(used)).astype(float)
+    check_total(float(n.sum()))  # events in bins that no simulated one fills do not count
     moments = source.moments
     there = np.array([(kept.template == k).any() for k in range(len(model.grid))])
     counted = [
