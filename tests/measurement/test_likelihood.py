@@ -102,6 +102,16 @@ def test_the_interval_of_an_estimate_at_a_bound_ends_where_the_profile_has_risen
     assert beyond.profile("mass", low) == pytest.approx(0.5, rel=1e-2)
 
 
+def test_a_nuisance_parameter_far_beyond_its_variation_is_told():
+    wide = measurement(SHIFTS, constraints=[4.0, None])
+    far = MeasurementLikelihood([channel(wide, [2.9, 0.6, 0.6])]).maximum()
+    assert far["s0"].value == pytest.approx(3, abs=0.2)
+    told = [w.text for w in far.warnings if w.name == "extrapolated"]
+    assert [text[:8] for text in told] == ["s0 is at", "s1 is at"]
+    near = MeasurementLikelihood([channel(wide, [2.3, 0.2, 0.15])]).maximum()
+    assert "extrapolated" not in {w.name for w in near.warnings}
+
+
 def test_intervals_profiles_and_contours_of_any_parameter():
     error = np.sqrt(COVARIANCE[0, 0])
     low, high = LIKELIHOOD.interval()

@@ -83,3 +83,16 @@ def test_what_is_held_back_stays_open():
         noise = np.diag(shift.noise(shift_terms(np.array([1.0]), shift_powers(1))))
         pulls.append((at(shift, 1.0) - 0.5 * slopes) / np.sqrt(noise + open_at(shift, 1.0) ** 2))
     assert 0.9 < np.std(pulls) < 1.1
+
+
+def test_points_leave_open_what_bends_more_than_they_can_tell():
+    # Cubic terms are half of the squares, which are half of the slopes, as the squares promise.
+    random = np.random.default_rng(7)
+    t, pulls = np.array([[0.0], [0.5], [1.0]]), []
+    for _ in range(50):
+        beta = random.normal(0, [[0.1], [0.05], [0.025], [0.0125]], (4, 20))
+        values = np.array([shift_terms(one, shift_powers(1)) for one in t]) @ beta
+        shift = fit_shift(t, values, np.tile(1e-8 * np.eye(20), (3, 1, 1)), True)
+        truth = shift_terms(np.array([0.2]), shift_powers(1)) @ beta
+        pulls.append((at(shift, 0.2) - truth) / open_at(shift, 0.2))
+    assert 0.5 < np.std(pulls) < 1.5

@@ -1,8 +1,7 @@
 """Reasons to doubt an estimate: one table, and the rule of each.
 
-A new warning is a row in `WARNINGS`, a function below it, and a call of that function: in
-`_warnings` of `likelihood/estimating.py` and of `measurement/estimating.py`, or in
-`Model.warnings`. docs/warnings.md has the same table.
+A new warning is a row in `WARNINGS`, a function below it, and a call of that in `_warnings` of both
+`estimating.py`, or in `Model.warnings`. docs/warnings.md has the same table.
 """
 
 import math
@@ -35,6 +34,7 @@ LEAST_GAIN = 3.0  # units of log likelihood on held-out events
 WIDE_OF_SIMULATION = 2.0
 WIDE_GAP = 0.5  # statistical errors: templates 0.1 apart leave 0.1 to 0.4 open in our examples
 FAR_PULL = 3.0  # standard deviations of its constraint that a nuisance parameter may be pulled
+FAR_VARIED = 2.5  # times its variation: one of unit constraint is there in 1 percent of fits
 TIGHT_PULL = 0.05  # of its constraint: an error after the fit that few variations are meant for
 
 
@@ -92,7 +92,8 @@ WARNINGS = (
     ),
     Rule(
         "extrapolated",
-        "the value lies more than half a gap beyond the outermost template",
+        "the value lies more than half a gap beyond the outermost template; or a nuisance "
+        f"parameter over {FAR_VARIED:g} times its variation",
         "simulate there; nothing was learnt that far out",
     ),
     Rule(
@@ -125,8 +126,7 @@ WARNINGS = (
         "what the templates leave open between them, `model` in the budget, is over "
         f"{WIDE_GAP:g} statistical errors and over twice their statistics; or what the variations "
         "of a systematic leave open, which are at too few values of theta",
-        "simulate a template between the two that are named; `gl.gaps(model)` has all gaps; or "
-        "the systematic at more values of theta",
+        "simulate a template between the two that are named (`gl.gaps`), or the systematic there",
         serious=False,
     ),
     Rule(
@@ -224,6 +224,12 @@ def extrapolation_warnings(values: Array, grid: Grid) -> list[EstimateWarning]:
     return found
 
 
+def variation_warnings(name: str, value: float) -> list[EstimateWarning]:
+    """extrapolated: a nuisance parameter far beyond the variations that were simulated."""
+    text = f"{name} is at {value:+.1f} times its variation; simulate a larger one"
+    return [EstimateWarning("extrapolated", text)] if abs(value) > FAR_VARIED else []
+
+
 def is_wide(left_open: float, stat: float, simulation: float) -> bool:
     """Whether a template between two others would help, and more events of each would not."""
     return left_open > max(WIDE_GAP * stat, WIDE_OF_SIMULATION * simulation)
@@ -298,14 +304,10 @@ def prior_warnings(names: Sequence[str], shifts: Array) -> list[EstimateWarning]
 
 def nuisance_warnings(name: str, pull: float, constrained: float) -> list[EstimateWarning]:
     """pulled, over_constrained: a nuisance parameter after the fit, in units of its constraint."""
-    found = []
-    if abs(pull) > FAR_PULL:
-        text = f"{name} is pulled by {pull:+.1f} standard deviations of its constraint"
-        found.append(EstimateWarning("pulled", text))
-    if constrained < TIGHT_PULL:
-        text = f"{name} is known to {constrained:.2g} of its constraint from the events alone"
-        found.append(EstimateWarning("over_constrained", text))
-    return found
+    far = f"{name} is pulled by {pull:+.1f} standard deviations of its constraint"
+    tight = f"{name} is known to {constrained:.2g} of its constraint from the events alone"
+    found = [EstimateWarning("pulled", far)] if abs(pull) > FAR_PULL else []
+    return found + [EstimateWarning("over_constrained", tight)] * (constrained < TIGHT_PULL)
 
 
 def source_warnings(source: str, without: Sequence[str]) -> list[EstimateWarning]:

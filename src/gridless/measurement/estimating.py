@@ -171,10 +171,16 @@ def _warnings(
         found += [w._replace(text=f"{label}: {w.text}") if several else w for w in own]
     if not any(w.name == "bad_fit" for w in found):
         found += warnings.fit_warnings(together)
+    # Shares are linear: they may go anywhere.
+    shares = {name for part in likelihood.parts for name in part.measurement.without_backgrounds()}
     for nuisance in likelihood.nuisances:
-        if nuisance.constraint is None or nuisance.name in likelihood.held:
+        if nuisance.name in likelihood.held:
             continue
         place = likelihood.joint.place(nuisance.name)
+        if nuisance.name not in shares:
+            found += warnings.variation_warnings(nuisance.name, float(likelihood.joint.best[place]))
+        if nuisance.constraint is None:
+            continue
         error = likelihood.joint.error(place)
         pull = float(likelihood.joint.best[place] / nuisance.constraint)
         constrained = float(error / nuisance.constraint)

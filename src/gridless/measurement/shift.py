@@ -106,8 +106,8 @@ def fit_shift(
     powers = shift_powers(parameters)
     phi = terms(t, powers) if parameters else np.ones((points, 1))
     degree = powers.sum(axis=1)
-    # As many terms as points can tell.
-    used = degree <= (points - 1 if parameters < 2 else round(points ** (1 / parameters)) - 1)
+    # Points also tell how much higher terms may be, which they leave open; a single one does not.
+    used = degree <= (DEGREE.get(parameters, 0) if points > 1 else 0)
     free = (degree == 0) if free_constant else np.zeros(len(degree), bool)
     variances = np.maximum(covariance[:, range(len(differences.T)), range(len(differences.T))], 0)
     variances = (variances + LEAST_VARIANCE).T  # (d, points)
