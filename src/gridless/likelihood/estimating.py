@@ -271,7 +271,7 @@ def gap_warnings(
         return found
     grid = channel.grid
     ends = " and ".join(grid.label(k) for k in grid.around(values))
-    what = f"the templates {ends}; simulate one there"
+    what = f"{ends}; simulate a template there"
     for one in results:
         if MODEL in one.budget and one.stat > 0:
             sizes = one.budget[MODEL], one.stat, one.budget.get(SIMULATION, 0.0)
