@@ -244,8 +244,7 @@ class Estimate(ByName[ParameterEstimate]):
     def __reduce__(self) -> Any:
         given = {one.name: getattr(self, one.name) for one in fields(self)}
         # A read-only view of a dict cannot be pickled.
-        given["covariances"] = dict(self.covariances)
-        return type(self), tuple(given.values())
+        return type(self), tuple((given | {"covariances": dict(self.covariances)}).values())
 
     @cached_property
     def by_name(self) -> Mapping[str, ParameterEstimate]:
