@@ -75,9 +75,11 @@ def test_the_profile_is_a_curve_too(model, estimate):
     likelihood = model.likelihood(X)
     rise = likelihood.curve.value(likelihood.grid.to_unit([estimate.interval[1]]))
     assert rise - likelihood.joint.floor == pytest.approx(0.5, abs=0.02)
-    assert likelihood.to_dict()["parameters"] == ["theta"]
+    content = likelihood.to_dict()
+    assert content["parameters"] == ["theta"]
+    assert content["lowest"] == pytest.approx(likelihood.joint.floor, abs=0.01)
     assert likelihood.channel_alone(0).maximum().value == pytest.approx(estimate.value)
-    with pytest.raises(gl.InputError, match="has systematics"):
+    with pytest.raises(gl.InputError, match="there are systematics"):
         likelihood.belt()
 
 

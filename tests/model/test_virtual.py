@@ -151,7 +151,7 @@ def test_expected_and_review_of_a_model_with_systematics():
     assert found.answers["expected"].verdict == "good"
     groups = model.likelihood(observed, by=np.arange(2_000) % 2).by()
     assert groups.dof == 1
-    with pytest.raises(gl.InputError, match="has systematics"):
+    with pytest.raises(gl.InputError, match="there are systematics"):
         model.likelihood(observed).belt("theta")
 
 

@@ -55,7 +55,7 @@ def curve(likelihood: Likelihood, level: float = LEVEL) -> dict[str, Any]:
         "convention": "-log L = sum c[k, l, ...] T_k(2 t_1 - 1) T_l(2 t_2 - 1) ..., "
         "t = (theta - low) / (high - low); the sum of `terms`, which is `coefficients` if there is "
         "one over all parameters; delta_log_likelihood = log L - max log L",
-        "lowest": likelihood(*estimate.values),
+        "lowest": float(likelihood.curve.value(likelihood.unit_best)),
         "profiles": profiles,
     }
 
