@@ -33,7 +33,7 @@ def test_curvature_that_no_template_shows_is_counted_on_where_an_event_resolves_
     resolution, templates
 ):
     mean, moments = gaussian(resolution, templates)
-    curve = fit_mean_curve(moments, certain=True)
+    curve = fit_mean_curve(moments, shared=False)
     t = np.linspace(moments.t.min(), moments.t.max(), 41)
     off = np.abs(curve(t[:, None]) - mean(t))
     assert off[:, 2].max() > 0.05  # the sine, which is odd around the middle
@@ -42,7 +42,7 @@ def test_curvature_that_no_template_shows_is_counted_on_where_an_event_resolves_
 
 def test_little_is_left_open_where_one_event_resolves_nothing():
     mean, moments = gaussian(3.0, 3, events=100_000)
-    curve = fit_mean_curve(moments, certain=True)
+    curve = fit_mean_curve(moments, shared=False)
     t = np.linspace(0, 1, 21)
     noise = np.sqrt(1 / 100_000)
     assert np.abs(curve(t[:, None]) - mean(t)).max() < 3 * noise
@@ -55,7 +55,7 @@ def test_the_resolution_of_each_of_two_parameters_counts():
     z = (values[:, 1] - 0.5) / 0.2
     means = np.stack([0.1 * values[:, 0], z, 0.8 * np.sin(z) + 0.2 * z**2], axis=1)
     unit = np.tile(np.eye(3), (9, 1, 1))
-    curve = fit_mean_curve(Moments(values, means, unit, unit / 10_000), certain=True)
+    curve = fit_mean_curve(Moments(values, means, unit, unit / 10_000), shared=False)
     along = [
         np.sqrt((np.tensordot((curve.powers[:, k] == 2) * 1.0, curve.open, 1) ** 2).sum())
         for k in (0, 1)

@@ -111,16 +111,16 @@ class MeanCurve:
         return np.asarray(slopes(t, self.powers) @ self.coefficients)
 
 
-def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
+def fit_mean_curve(moments: Moments, shared: bool = True) -> MeanCurve:
     """The curve through the means of the templates.
 
     Parameters
     ----------
     moments : Moments
         Those of the whitened summary.
-    certain : bool
-        For long summaries and few templates, as measurements have them: few of many components
-        bend, and each has a prior of its own, see `_own_priors`.
+    shared : bool
+        Whether all components share one prior. Of long summaries, as measurements have them, few
+        components bend, and each has a prior of its own: see `_own_priors`.
 
     Returns
     -------
@@ -129,14 +129,14 @@ def fit_mean_curve(moments: Moments, certain: bool = False) -> MeanCurve:
     count, parameters = moments.t.shape
     powers = curve_powers(count, parameters)
     matrix = terms(moments.t, powers)
-    if certain:
-        rotation, priors = _own_priors(matrix, powers, moments)
-    else:
+    if shared:
         means, variances = moments.mean, np.einsum("kii->ik", moments.mean_covariance)
         rotation = np.eye(len(variances))
         table = SHARED_PRIORS.of(count).coefficients(powers, _span(means, variances))
         before = log_prior(table, means)
         priors = _average_priors(matrix, powers, means, variances, table, before)
+    else:
+        rotation, priors = _own_priors(matrix, powers, moments)
     return _posterior(matrix, powers, priors, moments, rotation)
 
 

@@ -174,7 +174,7 @@ def _signal(
     crossed: Array,
 ) -> Process:
     """The templates, whose mean is a curve in theta."""
-    curve = fit_mean_curve(white, certain=True)
+    curve = fit_mean_curve(white, shared=False)
     roots = np.linalg.cholesky(white.mean_covariance * noise_scale(curve))
     terms, d = curve.coefficients.shape
     noise = np.einsum("mikj,kjl->mikl", curve.response, roots).reshape(terms, d, -1)
