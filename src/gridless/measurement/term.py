@@ -19,6 +19,7 @@ from gridless.measurement.shift import shift_slopes, shift_terms
 from gridless.templates.arrays import Array, check_total
 
 ENOUGH_WEIGHTED = 50  # events per component of the summary, to take its covariance from them
+NO_INFORMATION = 1e-100  # of a parameter: less is none, and its inverse times noise stays finite
 LEAST_CURVATURE = 0.2  # of the information that may be left when that of the noise is taken out
 HALVINGS = 20  # of the correction at the most, until so much is left
 
@@ -166,7 +167,7 @@ class SummaryTerm:
         errors = np.array([one.width for one in known.nuisances])
         whole = slopes @ self.inverse @ slopes.T
         whole[count:, count:] += np.diag(1 / errors**2)
-        scale = 1 / np.sqrt(np.diag(whole).clip(min=1e-300))
+        scale = 1 / np.sqrt(np.diag(whole).clip(min=NO_INFORMATION))
         full = scale[:, None] * whole * scale
         for _ in range(HALVINGS):
             noise = self.strength * self._correction(own)[2]
