@@ -12,7 +12,7 @@ from gridless.curves.intervals import chi2_quantile
 from gridless.curves.newton import inverse_on, minimise
 from gridless.errors import InputError
 from gridless.likelihood.channel import Channel, Constraint
-from gridless.likelihood.estimate import STAT
+from gridless.likelihood.estimate import STAT, correlation
 from gridless.measurement.measurement import Nuisance
 from gridless.measurement.term import CurveTerm, SummaryChannel, SummaryTerm
 from gridless.templates.arrays import Array
@@ -21,7 +21,7 @@ from gridless.templates.grid import Grid
 STARTS = {1: 25, 2: 7, 3: 5}  # values of each parameter of interest that the search begins with
 REFERENCES = 3  # estimates at which the covariance of the summaries is taken, one after the other
 EDGE = 1e-9  # of the range: closer to a bound than this is on it
-ROUNDING = 1e-6  # units of log likelihood
+ROUNDING = 1e-6  # units of log likelihood; of a correlation
 FARTHEST = 40.0  # errors from the minimum that the end of an interval is looked for
 
 
@@ -302,6 +302,11 @@ class Joint:
         shape = self.covariance[np.ix_(axes, axes)]
         if not np.isfinite(shape).all():
             raise InputError("contour: the likelihood has no minimum inside the bounds")
+        if not abs(correlation(shape)[0, 1]) < 1 - ROUNDING:
+            raise InputError(
+                "contour: one of the two is at a bound, or events do not tell them apart; "
+                "constrain or fix one"
+            )
         root = np.linalg.cholesky(shape)
         rise = 0.5 * chi2_quantile(level, 2)
         found = []

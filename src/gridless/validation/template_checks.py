@@ -104,10 +104,12 @@ def reliability(model: Model) -> Reliability:
     flat, hits, each = p.ravel(), own.ravel(), np.repeat(w, len(there))
     edges = np.unique(np.quantile(flat, np.linspace(0, 1, PROBABILITY_BINS + 1)[1:-1]))
     where, bins = np.searchsorted(edges, flat), len(edges) + 1
+    # Bins may have no event, or events whose weights cancel.
     total = np.bincount(where, each, bins)
-    predicted = np.bincount(where, each * flat, bins) / total
-    found = np.bincount(where, each * hits, bins) / total
-    error = np.sqrt(np.bincount(where, each**2 * flat * (1 - flat), bins)) / total
+    use = total > 0
+    predicted = np.bincount(where, each * flat, bins)[use] / total[use]
+    found = np.bincount(where, each * hits, bins)[use] / total[use]
+    error = np.sqrt(np.bincount(where, each**2 * flat * (1 - flat), bins))[use] / total[use]
     return Reliability(predicted, found, error, chi2, dof)
 
 
