@@ -129,7 +129,10 @@ def fit_shift(
     # (A + P^-1)^-1 = P^1/2 (1 + P^1/2 A P^1/2)^-1 P^1/2, which takes widths of 0.
     root = np.sqrt(prior)
     inner = np.eye(len(degree)) + root[:, :, None] * inverse * root[:, None, :]
-    posterior = root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
+    # No eigenvalue is below 1, but for the rounding of far larger ones.
+    values, vectors = np.linalg.eigh(inner)
+    within = vectors / values.clip(min=1.0)[:, None] @ np.swapaxes(vectors, 1, 2)
+    posterior = root[:, :, None] * within * root[:, None, :]
     response = posterior @ (phi.T[None] / variances[:, None, :])
     coefficients = np.einsum("dmj,jd->md", response, differences)
     rest = np.eye(len(degree)) - response @ phi  # a free constant is found whatever it is
