@@ -76,7 +76,11 @@ def newton(
         here = flatten(network.parameters())
         unit = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
         damped = matrix + damping[:, None, None] * unit
-        step = torch.linalg.solve(damped, slope.unsqueeze(-1)).squeeze(-1)
+        step, singular = torch.linalg.solve_ex(damped, slope.unsqueeze(-1))
+        # Damping that is lost beside huge weights of events: no step can be told.
+        if bool(singular.any()):
+            break
+        step = step.squeeze(-1)
         predicted = 0.5 * (slope * step).sum(-1)
         if bool((predicted < tolerance).all()):
             break
