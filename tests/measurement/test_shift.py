@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gridless.measurement.process import bent
 from gridless.measurement.shift import fit_shift, shift_powers, shift_terms
 from gridless.systematics.statistics import combined, sample_mean
 
@@ -86,13 +87,34 @@ def test_what_is_held_back_stays_open():
 
 
 def test_points_leave_open_what_bends_more_than_they_can_tell():
-    # Cubic terms are half of the squares, which are half of the slopes, as the squares promise.
+    # Each term is half of the one before.
     random = np.random.default_rng(7)
     t, pulls = np.array([[0.0], [0.5], [1.0]]), []
     for _ in range(50):
-        beta = random.normal(0, [[0.1], [0.05], [0.025], [0.0125]], (4, 20))
+        beta = random.normal(0, 0.1 * 0.5 ** np.arange(len(shift_powers(1)))[:, None], (11, 20))
         values = np.array([shift_terms(one, shift_powers(1)) for one in t]) @ beta
         shift = fit_shift(t, values, np.tile(1e-8 * np.eye(20), (3, 1, 1)), True)
         truth = shift_terms(np.array([0.2]), shift_powers(1)) @ beta
         pulls.append((at(shift, 0.2) - truth) / open_at(shift, 0.2))
     assert 0.5 < np.std(pulls) < 1.5
+
+
+def test_a_change_that_turns_over_is_described():
+    # What moves a sharp observable through an edge. A cubic is off by ten times the noise.
+    def true(t):
+        return 0.2 * np.exp(-0.5 * ((t - np.array([0.2, 0.5])) / 0.15) ** 2)
+
+    t = np.linspace(0, 1, 9)[:, None]
+    values = true(t) + np.random.default_rng(8).normal(0, 0.005, (9, 2))
+    shift = fit_shift(t, values, np.tile(2.5e-5 * np.eye(2), (9, 1, 1)), free_constant=True)
+    between, pulls = np.linspace(0.05, 0.95, 19), []
+    for one in between:
+        noise = np.diag(shift.noise(shift_terms(np.array([one]), shift_powers(1))))
+        pulls.append((at(shift, one) - true(one)) / np.sqrt(noise + open_at(shift, one) ** 2))
+    assert np.sqrt(np.mean(np.square(pulls))) < 1.5
+
+
+def test_the_square_goes_on_to_two_variations_and_is_straight_beyond():
+    value, slope = bent(np.array([-3.0, -2.0, 0.5, 2.0, 4.0]))
+    np.testing.assert_allclose(value, [8.0, 4.0, 0.25, 4.0, 12.0])
+    np.testing.assert_allclose(slope, [-4.0, -4.0, 1.0, 4.0, 4.0])

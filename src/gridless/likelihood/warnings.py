@@ -125,8 +125,8 @@ WARNINGS = (
         "wide_gap",
         "what the templates leave open between them, `model` in the budget, is over "
         f"{WIDE_GAP:g} statistical errors and over twice their statistics; or what the variations "
-        "of a systematic leave open, which are at too few values of theta",
-        "simulate a template between the two that are named (`gl.gaps`), or the systematic there",
+        "of a systematic leave open: at too few values of theta, one-sided, or large",
+        "simulate a template between the two that are named (`gl.gaps`), or more of the systematic",
         serious=False,
     ),
     Rule(

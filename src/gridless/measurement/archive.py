@@ -63,7 +63,7 @@ def arrays_of(measurement: Measurement) -> dict[str, Array]:
         "knots": measurement.features.knots,
     }
     for number, process in enumerate(measurement.processes):
-        found |= {f"{number}.{name}": getattr(process, name) for name in OWN}
+        found |= {f"{number}.{name}": getattr(process, name) for name in (*OWN, "untold")}
         for kind in KINDS:
             for place, shift in enumerate(getattr(process, kind)):
                 found |= {f"{number}.{kind}.{place}.{n}": v for n, v in shift.arrays().items()}
@@ -132,7 +132,10 @@ def _process(
 ) -> Process:
     if len(set(which)) < len(which) or any(not 0 <= one < nuisances for one in which):
         raise ValueError(f"{prefix}systematics")
+    # Models that were saved before it was stated leave nothing untold.
+    nothing = np.zeros((len(which), len(which)))
     own = {name: arrays[prefix + name] for name in OWN}
+    own["untold"] = arrays.get(prefix + "untold", nothing)
     points, terms = len(own["t"]), len(own["powers"])
     _shape(prefix + "t", own["t"], points, width)
     _shape(prefix + "powers", own["powers"], terms, width)
@@ -142,6 +145,7 @@ def _process(
     _shape(prefix + "covariance", own["covariance"], points, d, d)
     _shape(prefix + "size", own["size"], points)
     _shape(prefix + "crossed", own["crossed"], len(which), len(which), d)
+    _shape(prefix + "untold", own["untold"], len(which), len(which))
     if own["powers"].size and not (own["powers"].min() >= 0 and own["powers"].max() <= MAX_POWER):
         raise ValueError(f"{prefix}powers")
     linear, square = (
@@ -151,19 +155,30 @@ def _process(
     return Process(
         own["t"], own["powers"].astype(np.int64), own["coefficients"], own["noise"], own["open"],
         own["covariance"], own["size"], np.array(which, np.int64), linear, square, own["crossed"],
+        own["untold"],
     )  # fmt: skip
 
 
 def _shift(prefix: str, arrays: Mapping[str, Array], d: int, width: int) -> Shift:
     coefficients, response, covariance = (arrays[prefix + name] for name in OF_SHIFT)
-    terms, points = len(shift_powers(width)), len(covariance)
+    terms, points = len(coefficients), len(covariance)
+    every = len(shift_powers(width))
+    if terms > every:
+        raise ValueError(f"measurement.{prefix}coefficients has {terms} terms, over {every}")
     _shape(prefix + "coefficients", coefficients, terms, d)
     _shape(prefix + "response", response, d, terms, points)
     _shape(prefix + "covariance", covariance, points, d, d)
     # Models that were saved before this was stated have none.
     left = arrays.get(prefix + "open", np.zeros((d, terms, terms)))
     _shape(prefix + "open", left, d, terms, terms)
-    return Shift(coefficients, response, covariance, left)
+    # Models that were saved when there were fewer terms have the first of them.
+    more = (0, every - terms)
+    return Shift(
+        np.pad(coefficients, (more, (0, 0))),
+        np.pad(response, ((0, 0), more, (0, 0))),
+        covariance,
+        np.pad(left, ((0, 0), more, more)),
+    )
 
 
 def _shape(name: str, array: Array, *shape: int) -> None:

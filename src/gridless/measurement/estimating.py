@@ -209,6 +209,6 @@ def _gap_warnings(
         alone = replace(one, budget={**one.budget, MODEL: left})
         found += gap_warnings(channel, values, [alone])
         for systematic, size in each.items():
-            what = f"the values of theta at which {systematic} is given; simulate it at more"
+            what = f"the values of theta and of {systematic} that are simulated; add some"
             found += warnings.gap_warnings(one.name, (size, one.stat, 0.0), what)
     return found

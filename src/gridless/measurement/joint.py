@@ -19,7 +19,11 @@ from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
 STARTS = {1: 25, 2: 7, 3: 5}  # values of each parameter of interest that the search begins with
-REFERENCES = 3  # estimates at which the covariance of the summaries is taken, one after the other
+# Estimates at which the covariance of the summaries is taken, one after the other, and how many at
+# the most where they do not settle.
+REFERENCES = 3
+MOST_REFERENCES = 12
+SETTLED = 0.3  # errors that an estimate may be from where its covariance is taken
 EDGE = 1e-9  # of the range: closer to a bound than this is on it
 ROUNDING = 1e-6  # units of log likelihood; of a correlation
 FARTHEST = 40.0  # errors from the minimum that the end of an interval is looked for
@@ -147,11 +151,20 @@ class Joint:
         start[:count] = self.grid.bounds.mean(axis=1)
         for name, value in self.held.items():
             start[self.place(name)] = value
-        best, errors = start, self._constraints
-        for number in range(REFERENCES):
-            self._terms = self._make_terms(best, errors)
-            best = self._search(start) if number == 0 else self._descend(best)
+        reference, errors = start, self._constraints
+        self._terms = self._make_terms(reference, errors)
+        best = self._search(start)
+        for number in range(1, MOST_REFERENCES):
             errors = self._errors(best)
+            if number < REFERENCES:
+                reference = best
+            elif (np.abs(best - reference) > SETTLED * errors)[self.free].any():
+                # Estimates may go to and fro, each far from where the other one's covariance holds.
+                reference = reference + (best - reference) / (number - 1)
+            else:
+                break
+            self._terms = self._make_terms(reference, errors)
+            best = self._descend(best) if number < REFERENCES else self._search(start)
         return best
 
     def _search(self, start: Array) -> Array:

@@ -13,6 +13,9 @@ from gridless.measurement.shift import Shift, shift_powers, shift_slopes, shift_
 from gridless.templates.arrays import Array
 
 MIN_KERNEL_EVENTS = 2000  # effective events that a covariance between templates is averaged over
+# Up to so many variations alpha^2 goes on as between them; beyond, it is straight.
+STRAIGHT = 2.0
+LEAST_SHIFT = 1e-12  # spreads of one event: less is none
 
 
 class Point(NamedTuple):
@@ -49,6 +52,9 @@ class Process:
     crossed : array (systematics, systematics, d)
         What two do together beyond what each does, in the product of their alphas; 0 on the
         diagonal.
+    untold : array (systematics, systematics)
+        How large the terms of second order are that no sample tells, in units of the product of two
+        changes, each in spreads of one event; of one systematic on the diagonal.
     """
 
     t: Array
@@ -62,6 +68,7 @@ class Process:
     linear: tuple[Shift, ...]
     square: tuple[Shift, ...]
     crossed: Array
+    untold: Array
 
     @cached_property
     def shift_powers(self) -> Powers:
@@ -97,7 +104,8 @@ class Process:
         a = alpha[self.systematics]
         phi = shift_terms(t[: self.t.shape[1]], self.shift_powers)
         second = np.einsum("m,kmd,d->k", phi, self._shifts[1], along)
-        return np.asarray(self.crossed @ along + np.diag(np.where(np.abs(a) <= 1, 2 * second, 0.0)))
+        bends = np.where(np.abs(a) <= STRAIGHT, 2 * second, 0.0)
+        return np.asarray(self.crossed @ along + np.diag(bends))
 
     def event_covariance(self, t: Array) -> Array:
         """The covariance (d, d) of one event at t: the average of those of near points."""
@@ -121,15 +129,33 @@ class Process:
         return np.asarray(changes @ changes.T)
 
     def left_open(self, t: Array, size: Array) -> Array:
-        """The variances (systematics, d) of the mean from what each variation leaves open between
-        its values of theta, with systematics of the typical size (systematics,)."""
+        """The variances (systematics, d) of the mean from what each variation leaves open, with
+        systematics of the typical size (systematics,): between its values of theta, and in the
+        terms of alpha that no sample tells."""
         phi = shift_terms(t[: self.t.shape[1]], self.shift_powers)
         a = size[self.systematics]
-        found = [
+        between = [
             x**2 * one.left_open(phi) + y**2 * two.left_open(phi)
             for one, two, x, y in zip(self.linear, self.square, a, bent(a)[0], strict=True)
         ]
-        return np.array(found).reshape(len(found), -1)
+        d = self.coefficients.shape[1]
+        return np.array(between).reshape(len(between), d) + self._not_told(phi, a)
+
+    def _not_told(self, phi: Array, a: Array) -> Array:
+        """The variances (systematics, d) of terms that no sample tells: of second order, in all
+        components alike, since their direction is not known; and in alpha^3 - alpha, to the square
+        as that is to the linear term."""
+        first, second = np.einsum("m,xkmd->xkd", phi, self._shifts)
+        noise = [np.trace(one.noise(phi)) for one in self.linear]
+        moved = np.sqrt(((first**2).sum(axis=1) - noise).clip(min=0))
+        products = np.outer(a, a)
+        np.fill_diagonal(products, bent(a)[0])
+        both = (self.untold * np.outer(moved, moved) * products) ** 2
+        # A pair is in two rows.
+        each = 0.5 * (both.sum(axis=1) + np.diag(both)) / self.coefficients.shape[1]
+        bends = np.linalg.norm(second, axis=1)
+        ratio = bends / np.maximum(moved, bends).clip(min=LEAST_SHIFT)
+        return np.asarray(each[:, None] + ((ratio * (a**3 - a))[:, None] * second) ** 2)
 
     def traces(self, t: Array, weight: Array) -> tuple[Array, Array]:
         """tr(W C) of the noise C, in terms of which sums over coefficients give it: (terms, terms)
@@ -157,8 +183,6 @@ class Process:
 
 
 def bent(alpha: Array) -> tuple[Array, Array]:
-    """alpha^2, linear beyond |alpha| = 1, and its slope."""
-    size = np.abs(alpha)
-    return np.where(size <= 1, alpha**2, 2 * size - 1), np.where(
-        size <= 1, 2 * alpha, 2 * np.sign(alpha)
-    )
+    """alpha^2, straight beyond |alpha| = `STRAIGHT`, and its slope."""
+    held = np.clip(alpha, -STRAIGHT, STRAIGHT)
+    return held * (2 * alpha - held), 2 * held

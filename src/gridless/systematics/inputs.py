@@ -50,7 +50,7 @@ class Systematic:
     """A named change of the simulation, and how far it may be from 0.
 
     mu(theta, alpha) = mu + alpha (up - down) / 2 + alpha^2 ((up + down) / 2 - mu), linear beyond
-    |alpha| = 1, for the mean of every summary of the events.
+    |alpha| = 2, for the mean of every summary of the events.
 
     Parameters
     ----------
