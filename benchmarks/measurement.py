@@ -1,10 +1,11 @@
 """Whole measurements with known answers: how close gridless comes.
 
-python -m benchmarks.measurement [exact|mass|many ...] [--events 100000] [--toys 40] [--seeds 0 1 2]
+python -m benchmarks.measurement [exact|mass|many|intervals ...] [--events 100000] [--toys 40]
 
 exact: eight systematics and a background, beside the exact profiled likelihood, with variations
 made of the same events, of weights and of independent events. mass: a top mass with an in-situ jet
 energy scale, whose unbinned bound is known. many: the time of a fit with fifty nuisance parameters.
+intervals: coverage of Feldman-Cousins beside that of Wilks, near a bound and far from it.
 """
 
 import argparse
@@ -26,6 +27,8 @@ WINDOW = ((60.0, 100.0), (130.0, 210.0))  # GeV, of the W and the top mass
 SIGNAL = 10_000  # events expected before the window
 BACKGROUND = 1_000
 JES = 0.02  # one standard deviation of the jet energy scale
+LEVELS = (0.683, 0.954)
+BELT_TOYS = 1_000  # pseudo-experiments that an interval by construction is asked of
 PARTS = ("statistics", "simulation", "model")
 
 
@@ -64,6 +67,42 @@ def exact(
             "seconds": time.perf_counter() - start,
         }
     return found
+
+
+def intervals(events: int, toys: int, seeds: Sequence[int], observed: int) -> dict[str, Any]:
+    """Coverage of Feldman-Cousins and of Wilks at 68.3 and 95.4 percent: at a bound, half an error
+    from it, and far away, with nuisance parameters from their constraints."""
+    example, found = Nuisances(), {}
+    for seed in seeds:
+        model = example.fit(events, seed)
+        error = model.expected(0.5, observed).maximum().error
+        for name, theta in (("bound", 0.0), ("half", 0.5 * error), ("far", 0.5)):
+            random = np.random.default_rng((seed, observed, round(1e6 * theta)))
+            for number in range(toys):
+                x = example.observed(np.full(observed, theta), random.normal(size=9), random)
+                row = _contained(model.likelihood(x), theta, number)
+                found.setdefault(name, []).append(row)
+    return {
+        name: {
+            "feldman_cousins": np.mean(rows, axis=0)[:2].tolist(),
+            "wilks": np.mean(rows, axis=0)[2:].tolist(),
+            "pseudo_experiments": len(rows),
+        }
+        for name, rows in found.items()
+    }
+
+
+def _contained(likelihood: gl.Likelihood, theta: float, seed: int) -> list[bool]:
+    """Whether theta is in the intervals by construction, then in those of Wilks."""
+    experiments = likelihood.experiments()
+    place, rise = experiments.profile(0)(theta)
+    lattice = experiments.lattice(place, 0)
+    vectors = experiments.draw(place, BELT_TOYS, (seed, 0, 1))
+    rises, _ = lattice.rises(experiments.curves(place, lattice.points)(vectors))
+    ends = [likelihood.interval(level) for level in LEVELS]
+    return [rise <= np.quantile(rises, level) for level in LEVELS] + [
+        low <= theta <= high for low, high in ends
+    ]
 
 
 def _made(mass: Any, jes: float, events: int, random: np.random.Generator) -> Array:
@@ -253,6 +292,9 @@ def main() -> None:
                 arguments.events, arguments.toys, arguments.seeds, (kind,), arguments.observed
             )
             print(json.dumps(made, indent=1), flush=True)
+    if "intervals" in arguments.parts:
+        made = intervals(arguments.events, arguments.toys, arguments.seeds, arguments.observed)
+        print(json.dumps(made, indent=1), flush=True)
     if "mass" in arguments.parts:
         print(json.dumps(mass(arguments.toys, arguments.seeds), indent=1), flush=True)
     if "many" in arguments.parts:

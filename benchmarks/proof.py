@@ -19,8 +19,6 @@ from scipy.stats import chi2, kstest
 import gridless as gl
 from benchmarks.zoo import PROBLEMS, Problem
 from gridless import examples
-from gridless.curves.lattice import Lattice
-from gridless.likelihood.belt import Settings, _rises
 from gridless.model.simulating import _sums
 
 LEVELS = (0.683, 0.954)
@@ -117,14 +115,16 @@ def _covered(
 ) -> list[float]:
     """Shares of 2,000 samples of exact simulation whose intervals contain theta."""
     likelihood = model.expected(theta, events)
-    t, widths = likelihood.grid.to_unit([theta]), np.array([0.02])
-    rises = _rises(likelihood, 0, Settings(toys=4_000, points=3), t[None], 0, (t, widths))[0][0]
+    experiments = likelihood.experiments()
+    experiments.widths = np.array([0.02])
+    t = likelihood.grid.to_unit([theta])
+    lattice = experiments.lattice(t, 0)
+    curves = experiments.curves(t, lattice.points)
+    rises, _ = lattice.rises(curves(experiments.draw(t, 4_000, (0, 0, 1))))
     y = model.event_vectors(pool)[0].double().numpy()
     weights = np.full(len(y), 1 / len(y))
     vectors = _sums(y, weights, events, 2_000, np.random.default_rng(seed))
-    lattice = Lattice(t, widths, 0)
-    f, g = likelihood.channels[0].toys.functions(lattice.points)
-    observed, _ = lattice.rises(g - vectors @ f)
+    observed, _ = lattice.rises(curves(vectors))
     middle = model.expected(0.5, events).maximum()
     wider = (middle.error / middle.stat) ** 2  # what the total adds to a rise of Wilks
     limits = [np.quantile(rises, level) for level in LEVELS]

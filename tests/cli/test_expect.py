@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import gridless as gl
 from gridless.cli.main import main
-from gridless.examples import OneObservable
+from gridless.examples import Nuisances, OneObservable
 
 EXAMPLE = OneObservable()
 
@@ -80,3 +80,21 @@ def test_groups_and_intervals_by_construction(files):
     assert "  theta < 0." in text
     code, text = run("measure", model, data, "--toys", "100")
     assert (code, "Wilks need none" in text) == (2, True)
+
+
+def test_intervals_by_construction_with_systematics(tmp_path):
+    example = Nuisances()
+    example.fit(500, seed=1, hidden=3, epochs=2).save(tmp_path / "m.safetensors")
+    x = example.sample(0.02, 300, seed=2)
+    np.savez(tmp_path / "data.npz", **dict(zip(example.observables, x.T, strict=True)))
+    files = str(tmp_path / "m.safetensors"), str(tmp_path / "data.npz")
+    flags = ("--method", "feldman-cousins", "--level", "0.68", "--toys", "50", "--json")
+    code, text = run("measure", *files, *flags)
+    assert code == 0, text
+    content = json.loads(text)["parameters"]["theta"]
+    assert content["interval"]["method"] == "feldman-cousins"
+    assert 0 <= content["interval"]["low"] <= content["value"] <= content["interval"]["high"]
+    code, text = run("measure", *files, "--method", "upper", "--toys", "50")
+    assert code == 0, text
+    assert "theta < " in text
+    assert "(upper limit, CLs)" in text

@@ -119,4 +119,4 @@ def test_what_cannot_be_made_is_refused(good):
     with pytest.raises(gl.InputError, match="method"):
         likelihood.interval(method="bayes")
     with pytest.raises(gl.InputError, match="give a whole number from"):
-        make_belt(likelihood, 0, Settings(toys=1))
+        make_belt(likelihood.experiments(), None, Settings(toys=1))

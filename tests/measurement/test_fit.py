@@ -68,7 +68,10 @@ def test_the_expected_likelihood_has_its_maximum_where_it_was_made(model, estima
     assert expected.value == pytest.approx(0.4, abs=0.1 * expected.error)
     assert max(abs(pull) for pull, _ in expected.pulls.values()) < 0.1
     assert expected.error == pytest.approx(estimate.error, rel=0.2)
-    assert expected.p_value > 0.99
+    # Nothing fluctuates that could agree or not.
+    assert expected.p_value is None
+    assert not expected.p_values
+    assert "p-value" not in str(expected)
 
 
 def test_the_profile_is_a_curve_too(model, estimate):
@@ -79,8 +82,6 @@ def test_the_profile_is_a_curve_too(model, estimate):
     assert content["parameters"] == ["theta"]
     assert content["lowest"] == pytest.approx(likelihood.joint.floor, abs=0.01)
     assert likelihood.channel_alone(0).maximum().value == pytest.approx(estimate.value)
-    with pytest.raises(gl.InputError, match="there are systematics"):
-        likelihood.belt()
 
 
 def test_parts_add_to_the_whole(model, estimate):

@@ -102,6 +102,8 @@ def test_the_interval_of_an_estimate_at_a_bound_ends_where_the_profile_has_risen
     assert estimate.value == high == 4.0
     assert 3.5 < low < 4.0
     assert beyond.profile("mass", low) == pytest.approx(0.5, rel=1e-2)
+    # As without systematics, an error that a bound cuts on one side is the length of the other.
+    assert estimate.error == pytest.approx(4.0 - low)
 
 
 def test_a_nuisance_parameter_far_beyond_its_variation_is_told():
@@ -252,7 +254,7 @@ def test_the_covariance_is_taken_where_the_estimate_is():
         mean, events = random.normal(0, 1, 3), int(10 ** random.uniform(2, 4))
         part = channel(replace(known, processes=(process,)), mean, events)
         joint = MeasurementLikelihood([part]).joint
-        best, errors = joint.best, joint._errors(joint.best)
+        best, errors = joint.best, joint.errors(joint.best)
         joint._terms = joint._make_terms(best, errors)
         again = joint._search(best)
         assert np.abs((again - best) / errors).max() < 1

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import gridless as gl
 from gridless.cli.main import main
-from gridless.examples import OneObservable, TwoObservables
+from gridless.examples import Nuisances, OneObservable, TwoObservables
 from gridless.report.review_page import _figures
 from gridless.validation.review import run as run_module
 from gridless.validation.review.answer import Subject
@@ -71,6 +71,26 @@ def test_intervals_that_are_too_long_are_no_more_than_a_reason_to_look(good):
         stretched = replace(estimate, results=(one,))
         object.__setattr__(subject.likelihood, "_estimate", stretched)
         assert QUESTIONS["coverage"](subject).verdict == verdict
+
+
+@pytest.mark.parametrize("events", [20, 2_000])
+def test_a_good_estimate_at_a_bound_is_no_more_than_a_reason_to_look(good, events):
+    data = [EXAMPLE.sample(0.0, events, seed=seed) for seed in range(20)]
+    subjects = [Subject(good, x, toys=300) for x in data]
+    pinned = [one for one in subjects if one.estimate["theta"].at_bound]
+    assert pinned
+    assert QUESTIONS["coverage"](pinned[0]).verdict != "bad"
+    assert QUESTIONS["expected"](pinned[0]).verdict == "careful"
+
+
+def test_with_systematics_coverage_and_bounds_are_answered():
+    example = Nuisances()
+    model = example.fit(1_000, seed=1, hidden=4, epochs=3)
+    subject = Subject(model, example.sample(0.4, 500, seed=2), toys=200)
+    assert QUESTIONS["coverage"](subject).verdict == "good"
+    answer = QUESTIONS["bounds"](subject)
+    assert answer.verdict in ("good", "careful")
+    assert list(answer.numbers) == ["theta"]
 
 
 def test_data_that_are_not_simulated_are_found(good, observed):

@@ -9,6 +9,8 @@ A limit asks only for pseudo-experiments whose estimate is lower than theta, and
 the share of those without signal, at the lower bound, that are as far away: CLs.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -22,12 +24,14 @@ from gridless.curves.lattice import Lattice
 from gridless.errors import InputError
 from gridless.files.sources import as_path
 from gridless.files.write import write_whole
-from gridless.likelihood.channel import Place, generator
+from gridless.likelihood.channel import Channel, Place, generator
 from gridless.parallel import run
+from gridless.results.by_name import chosen_parameter
 from gridless.results.printing import Lines
 from gridless.templates.arrays import Array, as_count
 
 if TYPE_CHECKING:
+    from gridless.likelihood.estimate import Estimate
     from gridless.likelihood.likelihood import Likelihood
 
 FELDMAN_COUSINS = "feldman-cousins"
@@ -49,7 +53,53 @@ class Settings(NamedTuple):
     toys: int = TOYS
     points: int = POINTS
     seed: int = 0
-    stat: bool = False
+
+
+class Experiments(ABC):
+    """The pseudo-experiments of a likelihood of observed events.
+
+    A place says where they are drawn: the values of all parameters, of those of interest and of the
+    others. A pseudo-experiment is a short vector.
+
+    Attributes
+    ----------
+    estimate : Estimate
+        That of the observed events.
+    parameters : tuple of str
+        Those of which a belt can be made.
+    best, widths : array (parameters,)
+        Their values, and about their errors, in units of the range.
+    best_place : array
+        The place of the estimate.
+    """
+
+    estimate: "Estimate"
+    parameters: tuple[str, ...]
+    best: Array
+    widths: Array
+    best_place: Array
+
+    @abstractmethod
+    def unit(self, place: Array) -> Array:
+        """The parameters (parameters,) of a place in units of the range."""
+
+    @abstractmethod
+    def profile(self, axis: int) -> Callable[[float], tuple[Array, float]]:
+        """As a function of one parameter in units of the range: the place where the observed
+        likelihood is least, and how much it has risen there."""
+
+    @abstractmethod
+    def draw(self, place: Array, toys: int, seed: tuple[int, ...]) -> Array:
+        """The vectors (toys, size) of pseudo-experiments at a place."""
+
+    @abstractmethod
+    def curves(self, place: Array, points: Array) -> Callable[[Array], Array]:
+        """What makes likelihoods (toys, points) of vectors, at points (points, parameters) in units
+        of the range, all other parameters at their best; the points lie around the place."""
+
+    def lattice(self, place: Array, axis: int) -> Lattice:
+        """Points around a place, for the profile of the parameter of an axis."""
+        return Lattice(self.unit(place), self.widths, axis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,152 +229,162 @@ class Belt(Lines):
 
 
 def constructed(
-    likelihood: "Likelihood",
-    level: float,
-    axis: int,
-    method: str,
-    belt: Belt | None,
-    stat: bool,
+    experiments: Experiments, level: float, parameter: str, method: str, belt: Belt | None
 ) -> tuple[float, float]:
     """An interval by pseudo-experiments: those of the belt, or new ones."""
     if belt is None:
-        belt = make_belt(likelihood, axis, Settings(method, stat=stat))
-    if (belt.parameter, belt.method) != (likelihood.parameters[axis], method):
-        raise InputError(f"belt: {belt!r} is not one of {likelihood.parameters[axis]}, {method}")
-    low, size = likelihood.grid.bounds[axis, 0], likelihood.grid.range[axis]
-    if not np.isclose(belt.best, low + size * likelihood.unit_best[axis], atol=1e-6 * size):
+        belt = make_belt(experiments, parameter, Settings(method))
+    if (belt.parameter, belt.method) != (parameter, method):
+        raise InputError(f"belt: {belt!r} is not one of {parameter}, {method}")
+    low, high = experiments.estimate[parameter].bounds
+    best = low + (high - low) * experiments.best[experiments.parameters.index(parameter)]
+    if not np.isclose(belt.best, best, atol=1e-6 * (high - low)):
         raise InputError("belt: made of other observed events; make one of this likelihood")
     return belt.interval(level)
 
 
 def make_belt(
-    likelihood: "Likelihood", axis: int, settings: Settings, executor: Any = None
+    experiments: Experiments, parameter: str | None, settings: Settings, executor: Any = None
 ) -> Belt:
-    """The belt of the parameter of an axis."""
+    """The belt of a parameter; without a name, of the only one."""
     method, toys, points = settings.method, settings.toys, settings.points
     if method not in METHODS:
         raise InputError(f"method: {method!r:.80}; give {' or '.join(map(repr, METHODS))}")
     as_count(toys, "toys", 2, MAX_TOYS)
     as_count(points, "points", 3, MAX_POINTS)
     as_count(settings.seed, "seed", 0)
-    missing = [c.name or "a channel" for c in likelihood.channels if c.toys is None]
-    if missing:
-        raise InputError(
-            f"{method}: {', '.join(missing)} has no simulation to draw from; intervals by "
-            "construction need models that keep events and have no systematics or backgrounds"
-        )
-    best = likelihood.unit_best
-    low, high = _span(likelihood, axis)
-    t = np.linspace(low, high, points)
+    parameter = chosen_parameter(experiments.parameters, parameter)
+    axis = experiments.parameters.index(parameter)
+    best = experiments.best[axis]
+    t = np.linspace(*_span(experiments, axis), points)
     # The estimate itself is one of the values, and all keep their order.
-    t[np.argmin(np.abs(t - best[axis]))] = best[axis]
-    profile = minimum.profile_points(likelihood.curve, axis, best)
-    places = np.array([profile(float(one)) for one in t])
-    floor = likelihood.curve.value(best)
-    observed = np.array([likelihood.curve.value(place) - floor for place in places])
+    t[np.argmin(np.abs(t - best))] = best
+    profile = experiments.profile(axis)
+    places, rises = zip(*(profile(float(one)) for one in t), strict=True)
+    observed = np.array(rises)
     if method == UPPER:
-        observed = np.where(t >= best[axis], observed, 0.0)
-    widths = _widths(likelihood)
-    without = profile(0.0)
+        observed = np.where(t >= best, observed, 0.0)
+    without = profile(0.0)[0]
     tasks = [
-        (likelihood, axis, settings, places[i : i + PER_TASK], i, (without, widths))
+        (experiments, axis, settings, np.array(places[i : i + PER_TASK]), i, without)
         for i in range(0, points, PER_TASK)
     ]
     found = run(_rises, tasks, executor, "belt")
-    bounds = likelihood.grid.bounds[axis]
-    values = bounds[0] + t * likelihood.grid.range[axis]
+    low, high = experiments.estimate[parameter].bounds
     return Belt(
-        likelihood.parameters[axis],
+        parameter,
         method,
-        values,
+        low + t * (high - low),
         observed.clip(min=0),
-        np.concatenate([rises for rises, _ in found]),
+        np.concatenate([one for one, _ in found]),
         np.concatenate([others for _, others in found]),
-        float(bounds[0] + best[axis] * likelihood.grid.range[axis]),
-        (float(bounds[0]), float(bounds[1])),
+        float(low + best * (high - low)),
+        (float(low), float(high)),
     )
 
 
-def _widths(likelihood: "Likelihood") -> Array:
-    """About the error of each parameter in units of the range; 1 where it is not known."""
-    total = likelihood.unit_covariance
-    variance = np.diag(total)
-    return np.sqrt(np.where(np.isfinite(variance) & (variance > 0), variance, 1.0)).clip(max=1.0)
-
-
-def _span(likelihood: "Likelihood", axis: int) -> tuple[float, float]:
+def _span(experiments: Experiments, axis: int) -> tuple[float, float]:
     """The values that an interval could reach, in units of the range."""
-    one = likelihood.maximum().results[axis]
+    one = experiments.estimate[experiments.parameters[axis]]
     low, high = one.bounds
-    reach = REACH * max(one.error, one.interval[1] - one.interval[0])
-    ends = (np.array([one.value - reach, one.value + reach]) - low) / (high - low)
-    return float(ends[0].clip(0, 1)), float(ends[1].clip(0, 1))
+    error = max(one.error, one.interval[1] - one.interval[0]) / (high - low)
+    # At a bound the interval may be short by chance.
+    reach = REACH * max(error, float(experiments.widths[axis]))
+    best = float(experiments.best[axis])
+    return max(best - reach, 0.0), min(best + reach, 1.0)
 
 
 def _rises(
-    likelihood: "Likelihood",
+    experiments: Experiments,
     axis: int,
     settings: Settings,
     places: Array,
     first: int,
-    shape: tuple[Array, Array],
+    without: Array,
 ) -> tuple[Array, Array]:
     """l(theta) - min l of pseudo-experiments at each of the places (points, toys), and of those at
-    the place without signal. `shape` are that place and the errors of the parameters."""
+    the place without signal."""
     found, others = [], []
-    without, widths = shape
     one_sided = settings.method == UPPER
-    drawn = draw_toys(likelihood, without, settings, first, 0) if one_sided else None
+    toys, seed = settings.toys, (settings.seed, first)
+    drawn = experiments.draw(without, toys, (*seed, 0)) if one_sided else None
     for number, place in enumerate(places, start=1):
-        lattice = Lattice(place, widths, axis)
-        functions = toy_functions(likelihood, lattice.points)
-        at_place = draw_toys(likelihood, place, settings, first, number)
-        found.append(_of_toys(lattice, functions, at_place, one_sided))
+        lattice = experiments.lattice(place, axis)
+        curves = experiments.curves(place, lattice.points)
+        at_place = experiments.draw(place, toys, (*seed, number))
+        found.append(_of_toys(lattice, curves(at_place), one_sided))
         if drawn is not None:
-            others.append(_of_toys(lattice, functions, drawn, one_sided))
+            others.append(_of_toys(lattice, curves(drawn), one_sided))
     empty = np.zeros((len(places), 0))
     return np.array(found), np.array(others) if others else empty
 
 
-def _of_toys(
-    lattice: Lattice, functions: tuple[Array, Array], vectors: Array, one_sided: bool
-) -> Array:
-    values = functions[1] - vectors @ functions[0]
+def _of_toys(lattice: Lattice, values: Array, one_sided: bool) -> Array:
     rise, best = lattice.rises(values)
     return np.where(best <= lattice.here, rise, 0.0) if one_sided else rise
 
 
-def draw_toys(
-    likelihood: "Likelihood", place: Array, settings: Settings, first: int, number: int
-) -> Array:
-    """The vectors of all channels and constraints side by side, (toys, sum of sizes)."""
-    parts: list[Array] = []
-    toys, seed = settings.toys, (settings.seed, first, number)
-    for channel in likelihood.channels:
-        assert channel.toys is not None
-        own = Place(channel, likelihood.grid).own(place)
-        parts.append(channel.toys.draw(own, toys, (*seed, len(parts)), settings.stat))
-    for constraint in likelihood.constraints:
-        p = likelihood.parameters.index(constraint.parameter)
-        width = constraint.error / likelihood.grid.range[p]
-        # What the other measurement would have found.
-        random = generator(*seed, len(parts))
-        parts.append(random.normal(place[p], width, (toys, 1)) / width**2)
-    return np.hstack(parts)
+class CurveExperiments(Experiments):
+    """Those of a likelihood that is a curve in its parameters; `stat` leaves out that the
+    simulation could have come out otherwise. A place is a point of the unit box."""
+
+    def __init__(self, likelihood: "Likelihood", stat: bool = False) -> None:
+        check_toys(likelihood.channels)
+        self.likelihood, self.stat = likelihood, stat
+        self.estimate, self.parameters = likelihood.maximum(), likelihood.parameters
+        self.best = self.best_place = likelihood.unit_best
+        variance = np.diag(likelihood.unit_covariance)
+        known = np.isfinite(variance) & (variance > 0)
+        self.widths = np.sqrt(np.where(known, variance, 1.0)).clip(max=1.0)
+
+    def unit(self, place: Array) -> Array:
+        return place
+
+    def profile(self, axis: int) -> Callable[[float], tuple[Array, float]]:
+        curve = self.likelihood.curve
+        floor, lowest = curve.value(self.best), minimum.profile_points(curve, axis, self.best)
+
+        def found(t: float) -> tuple[Array, float]:
+            place = lowest(t)
+            return place, curve.value(place) - floor
+
+        return found
+
+    def draw(self, place: Array, toys: int, seed: tuple[int, ...]) -> Array:
+        likelihood, parts = self.likelihood, list[Array]()
+        for channel in likelihood.channels:
+            assert channel.toys is not None
+            own = Place(channel, likelihood.grid).own(place)
+            parts.append(channel.toys.draw(own, toys, (*seed, len(parts)), self.stat))
+        for constraint in likelihood.constraints:
+            p = likelihood.parameters.index(constraint.parameter)
+            width = constraint.error / likelihood.grid.range[p]
+            # What the other measurement would have found.
+            random = generator(*seed, len(parts))
+            parts.append(random.normal(place[p], width, (toys, 1)) / width**2)
+        return np.hstack(parts)
+
+    def curves(self, place: Array, points: Array) -> Callable[[Array], Array]:  # noqa: ARG002
+        # What the vectors multiply (sizes, points), and what is added (points,).
+        likelihood, rows, added = self.likelihood, list[Array](), np.zeros(len(points))
+        for channel in likelihood.channels:
+            assert channel.toys is not None
+            f, g = channel.toys.functions(Place(channel, likelihood.grid).own(points))
+            rows.append(f)
+            added = added + g
+        for constraint in likelihood.constraints:
+            p = likelihood.parameters.index(constraint.parameter)
+            rows.append(points[None, :, p])
+            added = added + 0.5 * (points[:, p] * likelihood.grid.range[p] / constraint.error) ** 2
+        functions = np.vstack(rows)
+        return lambda vectors: np.asarray(added - vectors @ functions)
 
 
-def toy_functions(likelihood: "Likelihood", points: Array) -> tuple[Array, Array]:
-    """What the vectors multiply (sizes, points), and what is added (points,)."""
-    rows, added = [], np.zeros(len(points))
-    for channel in likelihood.channels:
-        assert channel.toys is not None
-        place = Place(channel, likelihood.grid)
-        own = place.offset + place.scale * points[:, place.axes]
-        f, g = channel.toys.functions(own)
-        rows.append(f)
-        added = added + g
-    for constraint in likelihood.constraints:
-        p = likelihood.parameters.index(constraint.parameter)
-        rows.append(points[None, :, p])
-        added = added + 0.5 * (points[:, p] * likelihood.grid.range[p] / constraint.error) ** 2
-    return np.vstack(rows), added
+def check_toys(channels: Iterable[Channel]) -> None:
+    """Refuse channels from whose model nothing can be drawn."""
+    missing = [channel.name or "a channel" for channel in channels if channel.toys is None]
+    if missing:
+        raise InputError(
+            f"pseudo-experiments: {', '.join(missing)} has no simulation to draw from; fit with a "
+            "version that keeps events"
+        )

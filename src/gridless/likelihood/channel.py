@@ -55,6 +55,12 @@ class Toys(ABC):
         """f (size, points) and g (points,) at points (points, parameters)."""
 
     @abstractmethod
+    def deviations(self, t: Array, covariance: Array, toys: int, seed: tuple[int, ...]) -> Array:
+        """How far the mean of a measurement's summary (toys, size) is from its expectation, in
+        events at one point of the unit box; `covariance` is that of this mean.
+        """
+
+    @abstractmethod
     def __add__(self, other: "Toys") -> "Toys":
         """Those of both sets of events of one model."""
 

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from gridless.errors import InputError, check_kind
-from gridless.likelihood.belt import FELDMAN_COUSINS, POINTS, TOYS, Belt, Settings, make_belt
+from gridless.likelihood.belt import (
+    FELDMAN_COUSINS,
+    POINTS,
+    TOYS,
+    Belt,
+    CurveExperiments,
+    Experiments,
+    Settings,
+    make_belt,
+)
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.groups import Groups, make_groups
 from gridless.likelihood.minuit import MinuitCost
@@ -77,9 +86,12 @@ class Derived(MinuitCost):
         >>> low < 0.1 < high
         True
         """
-        whole = cast("Likelihood", self)
-        axis = self.axis(parameter)
-        return make_belt(whole, axis, Settings(method, toys, points, seed, stat), executor)
+        settings = Settings(method, toys, points, seed)
+        return make_belt(self.experiments(stat), parameter, settings, executor)
+
+    def experiments(self, stat: bool = False) -> Experiments:
+        """Where pseudo-experiments come from; `stat`: without the uncertainty from simulation."""
+        return CurveExperiments(cast("Likelihood", self), stat)
 
     def channel_alone(self, number: int) -> "Likelihood":
         """The likelihood of one channel, with the constraints of its parameters."""

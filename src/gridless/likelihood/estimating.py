@@ -34,7 +34,7 @@ def make_estimate(likelihood: "Likelihood") -> Estimate:
     for p, name in enumerate(grid.parameters):
         ends, cut = likelihood.unit_interval(p, LEVEL)
         low, high = (grid.bounds[p, 0] + ends * grid.range[p]).tolist()
-        half = _half_width(float(values[p]), (low, high), cut)
+        half = half_width(float(values[p]), (low, high), cut)
         budget = {source: half * float(share[p]) for source, share in shares.items()}
         others = {} if pinned[p] else beyond
         for source, matrix in others.items():
@@ -74,7 +74,7 @@ def share_outside(channels: Sequence[Channel]) -> float | None:
     return sum(filling.outside for filling in filled) / events if events else None
 
 
-def _half_width(value: float, interval: tuple[float, float], cut: Array) -> float:
+def half_width(value: float, interval: tuple[float, float], cut: Sequence[bool] | Array) -> float:
     """Half of an interval; where a bound cuts one side, the length of the other."""
     down, up = value - interval[0], interval[1] - value
     if cut[0] != cut[1]:

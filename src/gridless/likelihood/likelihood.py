@@ -314,7 +314,7 @@ class Likelihood(Displayed, Derived):
         """
         p, level = self.axis(parameter), check_level(level)
         if method != WILKS:
-            return constructed(self, level, p, method, belt, stat)
+            return constructed(self.experiments(stat), level, self.parameters[p], method, belt)
         ends, cut = self.unit_interval(p, level)
         if not stat:
             other = sum(c[p, p] for c in beyond_covariances(self).values())

@@ -14,6 +14,7 @@ from gridless.likelihood.estimating import (
     channel_labels,
     event_warnings,
     gap_warnings,
+    half_width,
     share_outside,
 )
 from gridless.likelihood.warnings import EstimateWarning
@@ -39,7 +40,9 @@ def make_estimate(likelihood: "MeasurementLikelihood") -> MeasurementEstimate:
     ]
     kept = [*interest, *rest]
     p_values, chi2, dof = _agreement(likelihood)
-    together = p_value(chi2, dof)
+    together: float | None = p_value(chi2, dof)
+    if any(part.sums.average for part in likelihood.parts):
+        p_values, together = {}, None  # nothing fluctuates that could disagree
     return MeasurementEstimate(
         tuple(results),
         {name: c[np.ix_(interest, interest)] for name, c in covariances.items()},
@@ -77,7 +80,7 @@ def _parameter(likelihood: "MeasurementLikelihood", place: int, profile: bool) -
     else:
         left, right, cut_left, cut_right = value - error, value + error, False, False
     if pinned or not np.isfinite(error):
-        budget = {STAT: 0.5 * (right - left)}
+        budget = {STAT: half_width(value, (left, right), (cut_left, cut_right))}
     return ParameterEstimate(
         name=likelihood.joint.names[place],
         value=value,
@@ -150,7 +153,7 @@ def _warnings(
     likelihood: "MeasurementLikelihood",
     results: list[ParameterEstimate],
     p_values: dict[str, float],
-    together: float,
+    together: float | None,
 ) -> tuple[EstimateWarning, ...]:
     """Every reason that speaks against the estimate, each once."""
     found: list[EstimateWarning] = []
@@ -169,7 +172,7 @@ def _warnings(
             own += warnings.fit_warnings(p_values[label])
         several = len(channels) > 1
         found += [w._replace(text=f"{label}: {w.text}") if several else w for w in own]
-    if not any(w.name == "bad_fit" for w in found):
+    if together is not None and not any(w.name == "bad_fit" for w in found):
         found += warnings.fit_warnings(together)
     # Shares are linear: they may go anywhere.
     shares = {name for part in likelihood.parts for name in part.measurement.without_backgrounds()}

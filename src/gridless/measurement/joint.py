@@ -75,7 +75,7 @@ class Joint:
         for term in self._all:
             part = term.slopes(p, observed)
             value, gradient, hessian = value + part[0], gradient + part[1], hessian + part[2]
-        for place, centre, error in [*self.gaussians, *self._free]:
+        for place, centre, error in [*self.gaussians, *self.unconstrained]:
             pull = (p[place] - centre) / error
             value += 0.5 * pull**2
             gradient[place] += pull / error
@@ -97,7 +97,7 @@ class Joint:
         return found + [(self.place(c.parameter), c.value, c.error) for c in self.constraints]
 
     @cached_property
-    def _free(self) -> list[tuple[int, float, float]]:
+    def unconstrained(self) -> list[tuple[int, float, float]]:
         """The same of free nuisance parameters: so wide that only those stay near 0 of which the
         events say nothing."""
         return [
@@ -116,6 +116,11 @@ class Joint:
     def _places(self, names: Sequence[str]) -> NDArray[np.int64]:
         return np.array([self.place(name) for name in names], np.int64)
 
+    def terms_at(self, p: Array) -> list[SummaryTerm]:
+        """The terms of the summaries as they would be if the estimate were p."""
+        _ = self.best
+        return self._make_terms(p, self.errors(p))
+
     def _make_terms(self, reference: Array, errors: Array) -> list[SummaryTerm]:
         return [
             SummaryTerm(c, self._places(c.measurement.names), reference, errors) for c in self.parts
@@ -127,7 +132,7 @@ class Joint:
         found = [one.constraint or 0.0 for one in self.nuisances]
         return np.where(self.free, np.array([*np.zeros(len(self.grid.parameters)), *found]), 0.0)
 
-    def _errors(self, p: Array) -> Array:
+    def errors(self, p: Array) -> Array:
         """How well all names are known: by the curvature of the likelihood, and at least as well as
         by their constraints."""
         inverse = inverse_on(self.slopes(p)[2], self.free)
@@ -155,7 +160,7 @@ class Joint:
         self._terms = self._make_terms(reference, errors)
         best = self._search(start)
         for number in range(1, MOST_REFERENCES):
-            errors = self._errors(best)
+            errors = self.errors(best)
             if number < REFERENCES:
                 reference = best
             elif (np.abs(best - reference) > SETTLED * errors)[self.free].any():
@@ -218,7 +223,7 @@ class Joint:
         for term in self._all:
             for name, matrix in term.score_covariances(self.best).items():
                 scores[name] = scores.get(name, 0.0) + matrix
-        for place, _, width in self._free:
+        for place, _, width in self.unconstrained:
             scores[STAT][place, place] += 1 / width**2
         for one in self.nuisances:
             if one.constraint is not None and one.name not in self.held:
@@ -244,7 +249,7 @@ class Joint:
     def crossings(self, place: int, level: float) -> list[tuple[float, bool]]:
         """The low and high end of the interval of a parameter, and whether a bound cuts each."""
         at_bound = self.at_bound[place]
-        error = self._errors(self.best)[place] if at_bound else self.error(place)
+        error = self.errors(self.best)[place] if at_bound else self.error(place)
         if not np.isfinite(error) or error == 0:
             return [(float(self.low[place]), True), (float(self.high[place]), True)]
         rise = 0.5 * chi2_quantile(level, 1)

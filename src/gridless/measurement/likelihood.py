@@ -11,7 +11,7 @@ from gridless.curves import chebyshev
 from gridless.curves.curve import Curve
 from gridless.curves.intervals import LEVEL, check_level
 from gridless.errors import InputError
-from gridless.likelihood.belt import MAX_POINTS, WILKS, Belt
+from gridless.likelihood.belt import MAX_POINTS, WILKS, Belt, constructed
 from gridless.likelihood.channel import (
     Channel,
     Constraint,
@@ -27,6 +27,7 @@ from gridless.measurement.estimate import MeasurementEstimate
 from gridless.measurement.estimating import make_estimate
 from gridless.measurement.joint import Joint, common_nuisances
 from gridless.measurement.term import SummaryChannel
+from gridless.measurement.toys import SummaryExperiments
 from gridless.results.by_name import chosen_parameter
 from gridless.templates.arrays import Array, as_count, as_names, as_number, as_numbers
 
@@ -258,8 +259,6 @@ class MeasurementLikelihood(Likelihood):
     ) -> tuple[float, float]:
         """(low, high) of a parameter at a confidence level, with every uncertainty.
 
-        The profile has risen at the ends by half the chi-square quantile (Wilks).
-
         Parameters
         ----------
         level : float
@@ -268,24 +267,21 @@ class MeasurementLikelihood(Likelihood):
             Which parameter, where there are several of interest.
         stat : bool
             Statistical only: the nuisance parameters held at their best.
-        method, belt
-            Only "wilks": with systematics there are no pseudo-experiments.
+        method, belt : str, Belt
+            "wilks": the profile has risen at the ends by half the chi-square quantile; or by
+            pseudo-experiments, of a parameter of interest: see `Likelihood.interval`.
 
         Returns
         -------
         tuple of float
         """
-        if method != WILKS or belt is not None:
-            raise InputError(
-                f"method: {method!r} is for likelihoods without systematics and backgrounds; "
-                "leave it out, or fit without them"
-            )
-        place = self.axis(parameter)
+        place, level = self.axis(parameter), check_level(level)
+        if method != WILKS:
+            name = self.joint.names[place]
+            return constructed(self.experiments(stat), level, name, method, belt)
         if stat:
-            best = zip(self.joint.names, self.joint.best.tolist(), strict=True)
-            held = {name: value for name, value in best if name in self._nuisance_names}
-            return self.fix(**held).interval(level, self.joint.names[place])
-        low, high = (end for end, _ in self.joint.crossings(place, check_level(level)))
+            return self._statistical().interval(level, self.joint.names[place])
+        low, high = (end for end, _ in self.joint.crossings(place, level))
         return low, high
 
     def contour(self, first: str, second: str, level: float = LEVEL, points: int = 64) -> Array:
@@ -315,9 +311,14 @@ class MeasurementLikelihood(Likelihood):
         """The place of a parameter among all; of the only one of interest, without a name."""
         return self._place(parameter or chosen_parameter(self.interest, None))
 
-    def belt(self, *_: Any, **__: Any) -> Belt:
-        """There are no belts of pseudo-experiments with systematics: an InputError."""
-        raise InputError("belt: there are systematics; take interval(level), leave out --method")
+    def experiments(self, stat: bool = False) -> SummaryExperiments:
+        """Where pseudo-experiments come from; `stat`: with the nuisance parameters held."""
+        return SummaryExperiments(self._statistical() if stat else self)
+
+    def _statistical(self) -> "MeasurementLikelihood":
+        """The same with the nuisance parameters held at their best."""
+        best = zip(self.joint.names, self.joint.best.tolist(), strict=True)
+        return self.fix(**{name: value for name, value in best if name in self._nuisance_names})
 
     def channel_alone(self, number: int) -> "MeasurementLikelihood":
         """The likelihood of one channel, with the constraints of its parameters."""

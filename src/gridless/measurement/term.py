@@ -6,6 +6,7 @@ last term noise in the slopes of mu would count as information.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,8 @@ class Sums:
         Sum of w^2 y y^T.
     weighted : bool
         Whether there are weights.
+    average : bool
+        Whether they are what events have on average: nothing fluctuates.
     """
 
     events: int
@@ -49,6 +52,7 @@ class Sums:
     total_squares: Array
     products: Array
     weighted: bool
+    average: bool = False
 
     def __add__(self, other: "Sums") -> "Sums":
         return Sums(
@@ -59,6 +63,7 @@ class Sums:
             self.total_squares + other.total_squares,
             self.products + other.products,
             self.weighted or other.weighted,
+            self.average or other.average,
         )
 
     @property
@@ -91,8 +96,9 @@ def expected_sums(measurement: Measurement, theta: Array, events: float) -> Sums
     mean = measurement.at(np.concatenate([theta, np.zeros(len(measurement.nuisances))])).mean
     size = measurement.size
     return Sums(
-        round(events), events, events, events * mean, events * mean, np.zeros((size, size)), False
-    )
+        round(events), events, events, events * mean, events * mean, np.zeros((size, size)), False,
+        average=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +126,17 @@ class SummaryChannel:
 
     def __add__(self, other: "SummaryChannel") -> "SummaryChannel":
         return replace(self, sums=self.sums + other.sums, base=self.base + other.base)
+
+
+class Around(NamedTuple):
+    """A term around a point: mean (d,) of the summary and its slopes (parameters, d); value and
+    gradient of the correction for noise; second derivatives of the likelihood, as expected."""
+
+    mean: Array
+    slopes: Array
+    value: float
+    gradient: Array
+    hessian: Array
 
 
 class SummaryTerm:
@@ -196,16 +213,27 @@ class SummaryTerm:
     def slopes(self, p: Array, observed: bool = False) -> tuple[float, Array, Array]:
         """Minus the log likelihood, its gradient, and its second derivatives: as expected, or as
         observed."""
+        around = self.around(p)
+        rest = self.sums.mean - around.mean
+        hessian = around.hessian
+        if observed:
+            own = self.known.curvature(p[self.places], self.inverse @ rest)
+            hessian = hessian - self._wide_matrix(own)
+        value = 0.5 * float(rest @ self.inverse @ rest) + around.value
+        return value, around.gradient - around.slopes @ self.inverse @ rest, hessian
+
+    def around(self, p: Array) -> "Around":
+        """What the likelihood of any events is made of, around values of all parameters."""
         own = p[self.places]
         state = self.known.at(own)
-        rest = self.sums.mean - state.mean
         part, by_own, noise = self._correction(own)
-        gradient = -state.slopes @ self.inverse @ rest - 0.5 * self.strength * by_own
         hessian = state.slopes @ self.inverse @ state.slopes.T - self.strength * noise
-        if observed:
-            hessian = hessian - self.known.curvature(own, self.inverse @ rest)
-        value = 0.5 * (float(rest @ self.inverse @ rest) - self.strength * part)
-        return value, self._wide(gradient), self._wide_matrix(hessian)
+        slopes = np.zeros((self.size, len(state.mean)))
+        slopes[self.places] = state.slopes
+        return Around(
+            state.mean, slopes, -0.5 * self.strength * part,
+            self._wide(-0.5 * self.strength * by_own), self._wide_matrix(hessian),
+        )  # fmt: skip
 
     def score_covariances(self, p: Array) -> dict[str, Array]:
         """The covariance of the gradient from every source of this channel."""

@@ -23,7 +23,7 @@ from gridless.calibration.moments import Moments
 from gridless.calibration.share_correction import Corrected, ShareCorrection
 from gridless.curves import chebyshev
 from gridless.errors import InputError
-from gridless.model.evaluation import log_density
+from gridless.model.evaluation import event_features, log_density
 from gridless.model.refining import raked, share_corrections
 from gridless.templates.arrays import Array, covariance_root
 from gridless.templates.templates import Templates
@@ -131,6 +131,15 @@ class Reweighting:
         self.x = np.asarray(kept.x, np.float64)
         vectors, self.matrix, self.offset = model.event_vectors(self.x)
         self.y = np.asarray(vectors.double().numpy())
+
+    @cached_property
+    def measured(self) -> Array:
+        """The summaries (events, d) with which a measurement counts the events."""
+        known = self.model.measurement
+        if known is None:
+            raise InputError("the model has no systematics and no backgrounds; fit it with them")
+        features = event_features(self.model.network, self.x)
+        return np.concatenate([known.summaries(c.mean(0), z) for _, c, z in features])
 
     @cached_property
     def log_mixture(self) -> Array:

@@ -19,7 +19,7 @@ from gridless.model.observed import channel_of_sum
 from gridless.model.reweighting import Reweighting, tilted
 from gridless.model.virtual import VirtualTemplate, inner_point, virtual_template
 from gridless.systematics.bins import mixed_histograms
-from gridless.templates.arrays import Array, as_number, as_size, covariance_root
+from gridless.templates.arrays import Array, as_number, as_size, covariance_root, symmetric_power
 from gridless.templates.histograms import Histogram
 
 if TYPE_CHECKING:
@@ -57,11 +57,7 @@ class VirtualToys(Toys):
 
     def draw(self, t: Array, toys: int, seed: tuple[int, ...], stat: bool) -> Array:
         point = self._all(t[None])[0]
-        source = self.model.reweighting
-        weights = source.at(point)
-        if (weights < 0).any():
-            # Nothing can be drawn with a negative chance.
-            weights = tilted(weights.clip(min=0), source.y, weights @ source.y)
+        source, weights = self.model.reweighting, self._chances(point)
         sums = _sums(source.y, weights, self.events, toys, generator(*seed))
         sums *= self.weight / self.events
         calibration = self.model.calibration
@@ -71,6 +67,27 @@ class VirtualToys(Toys):
         # Parts of one model, of which only the last number differs, have the same simulation.
         shared = generator(*seed[:-1], SHARED, SHARED).standard_normal((toys, len(covariance)))
         return np.asarray(sums + self.weight * shared @ covariance_root(covariance).T)
+
+    def deviations(self, t: Array, covariance: Array, toys: int, seed: tuple[int, ...]) -> Array:
+        random = generator(*seed)
+        if self.events >= MIN_NORMAL:
+            normal = random.standard_normal((toys, len(covariance)))
+            return np.asarray(normal @ covariance_root(covariance).T)
+        # The kept events lend the shape of the distribution: skewness and tails.
+        y, weights = self.model.reweighting.measured, self._chances(self._all(t[None])[0])
+        rest = y - weights @ y
+        found = _sums(rest, weights, self.events, toys, random) / np.sqrt(self.events)
+        own = symmetric_power((rest * weights[:, None]).T @ rest, -0.5)
+        return np.asarray(found @ own @ symmetric_power(covariance, 0.5))
+
+    def _chances(self, point: Array) -> Array:
+        """The chance of each kept event to be drawn at a point of the unit box."""
+        source = self.model.reweighting
+        weights = source.at(point)
+        if (weights < 0).any():
+            # Nothing can be drawn with a negative chance.
+            weights = tilted(weights.clip(min=0), source.y, weights @ source.y)
+        return weights
 
     def functions(self, t: Array) -> tuple[Array, Array]:
         points, source = self._all(t), self.model.reweighting
@@ -204,10 +221,11 @@ class Simulating:
         else:
             channel = Channel(events * self.reweighting.mean_curve(t), model.grid, round(events))
         channel = replace(channel, warnings=model.warnings, model=model.identity)
+        channel = replace(channel, toys=self.toys(events, events))
         if model.measurement is not None:
             sums = expected_sums(model.measurement, model.grid.from_unit(t), float(events))
             return MeasurementLikelihood([SummaryChannel(model.measurement, sums, channel)])
-        return Likelihood([replace(channel, toys=self.toys(events, events))])
+        return Likelihood([channel])
 
     def histograms(
         self, theta: Any, nuisances: Mapping[str, float] | None = None
@@ -264,6 +282,5 @@ class Simulating:
     def toys(self, weight: float, squares: float) -> VirtualToys | None:
         """Pseudo-experiments of events with these sums of weights and of their squares."""
         model = cast("Model", self)
-        # With systematics, pseudo-experiments would need those of the variations too.
-        there = model.simulated is not None and weight > 0 and model.measurement is None
+        there = model.simulated is not None and weight > 0
         return VirtualToys(model, weight, squares) if there else None

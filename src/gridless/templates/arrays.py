@@ -204,6 +204,20 @@ def covariance_root(covariance: Array) -> Array:
     return np.asarray(vectors * np.sqrt(values.clip(min=0)))
 
 
+def symmetric_power(covariance: Array, power: float) -> Array:
+    """The symmetric matrix that is the covariance to a power; 0 where the covariance is.
+
+    Examples
+    --------
+    >>> symmetric_power(np.diag([4.0, 0.0]), -0.5).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    there = values > values.max(initial=0.0) * len(values) * np.finfo(float).eps
+    powers = np.where(there, np.where(there, values, 1.0) ** power, 0.0)
+    return np.asarray((vectors * powers) @ vectors.T)
+
+
 def slices(count: int, size: int) -> Iterator[slice]:
     """Consecutive pieces of `size` rows, the last one shorter.
 

@@ -4,15 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from gridless.curves.lattice import Lattice
 from gridless.errors import InputError
-from gridless.likelihood.belt import (
-    FELDMAN_COUSINS,
-    Settings,
-    draw_toys,
-    make_belt,
-    toy_functions,
-)
+from gridless.likelihood.belt import FELDMAN_COUSINS, Settings, make_belt
 from gridless.likelihood.groups import Groups
 from gridless.model.observed import grouped
 from gridless.validation.binned_check import binned_check
@@ -31,31 +24,34 @@ from gridless.validation.stability import stability
 LEVELS = (0.683, 0.954)
 QUARTERS = 4  # groups of observed events in their order, if no others are given
 BELT_POINTS = 41
+COVERAGE_SEED = 7
 CAUTIOUS = 0.08  # of coverage: as much too high counts at the most
 # Spread of the error of N events, relative to it, in units of 1 / sqrt(N): squares of a normal
 # score scatter by sqrt(2), and their root by half of that.
 ERROR_SPREAD = 0.7
 NO_DATA = "give the observed events"
-NOT_PLAIN = "ask a model without systematics and backgrounds, which keeps its events"
+NOT_KEPT = "fit the model anew: it keeps no events"
+NOT_PLAIN = "ask a model without systematics and backgrounds"
 
 
 def coverage(subject: Subject) -> Answer:
     """Pseudo-experiments at the estimate, with the simulation fluctuating too."""
     question = "Do the total intervals cover at our number of events?"
-    likelihood = subject.likelihood
-    if any(channel.toys is None for channel in likelihood.channels):
-        return Answer(question, "there is no simulation to draw from", OPEN, NOT_PLAIN)
-    best, estimate = likelihood.unit_best, subject.estimate
-    vectors = draw_toys(likelihood, best, Settings(toys=subject.toys, seed=7), 0, 0)
+    try:
+        experiments = subject.likelihood.experiments()
+    except InputError as refused:
+        return Answer(question, str(refused), OPEN, NOT_KEPT)
+    place, best = experiments.best_place, experiments.best
+    vectors = experiments.draw(place, subject.toys, (COVERAGE_SEED,))
     numbers: dict[str, Any] = {"parameters": {}, "toys": subject.toys}
     worst, texts = 0.0, []
-    widths = np.sqrt(np.diag(likelihood.unit_covariance)).clip(1e-6, 1.0)
-    for p, name in enumerate(likelihood.parameters):
-        lattice = Lattice(best, widths, p)
-        f, g = toy_functions(likelihood, lattice.points)
-        _, found = lattice.rises(g - vectors @ f)
-        total = estimate.errors[p] / likelihood.grid.range[p]
-        pulls = (found - best[p]) / total
+    for p, name in enumerate(experiments.parameters):
+        lattice = experiments.lattice(place, p)
+        rises, found = lattice.rises(experiments.curves(place, lattice.points)(vectors))
+        one = experiments.estimate[name]
+        pulls = (found - best[p]) * (one.bounds[1] - one.bounds[0]) / one.error
+        if one.at_bound:  # where the error is that of one side, short by chance
+            pulls = np.sign(pulls) * np.sqrt(2 * rises)
         # Estimates cut by a bound are inside of their intervals or not as the bound lets them.
         shares = [float((np.abs(pulls) <= z).mean()) for z in (1.0, 2.0)]
         # Intervals that are too long cost precision: no more than a reason to look.
@@ -84,9 +80,10 @@ def bounds(subject: Subject) -> Answer:
     numbers: dict[str, Any] = {}
     worst, texts = 0.0, []
     try:
-        for p, name in enumerate(likelihood.parameters):
+        experiments = likelihood.experiments()
+        for name in experiments.parameters:
             toys = max(200, subject.toys // 2)
-            belt = make_belt(likelihood, p, Settings(FELDMAN_COUSINS, toys, BELT_POINTS))
+            belt = make_belt(experiments, name, Settings(FELDMAN_COUSINS, toys, BELT_POINTS))
             rows: list[dict[str, Any]] = []
             for level in LEVELS:
                 wilks, built = likelihood.interval(level, name), belt.interval(level)
@@ -98,7 +95,7 @@ def bounds(subject: Subject) -> Answer:
             low, high = rows[1]["feldman_cousins"]
             texts.append(f"{name} in {low:.5g} to {high:.5g} at {LEVELS[1]:.1%}")
     except InputError as error:
-        return Answer(question, str(error), OPEN, NOT_PLAIN)
+        return Answer(question, str(error), OPEN, NOT_KEPT)
     text = (
         f"by construction {'; '.join(texts)}; ends differ from those of Wilks by at most "
         f"{worst:.0%} of the interval"
@@ -182,7 +179,11 @@ def expected(subject: Subject) -> Answer:
         total = sum(one.number for one in subject.channels.values())
         found = f"expected of {total:,.0f} events: {text}"
         return Answer(question, found, GOOD, "", numbers, text)
-    ratios = [estimate[name].error / before[name].error for name in numbers]
+    inside = [name for name in numbers if not estimate[name].at_bound]
+    if not inside:
+        text = f"{', '.join(numbers)} at a bound: the error is that of one side, short by chance"
+        return Answer(question, text, CAREFUL, "quote --method feldman-cousins or upper", numbers)
+    ratios = [estimate[name].error / before[name].error for name in inside]
     worst = max(ratios, key=lambda ratio: abs(np.log(ratio)))
     number = min(one.number for one in subject.channels.values())
     chance = ERROR_SPREAD / np.sqrt(number)
