@@ -277,7 +277,16 @@ def test_a_plan_names_the_nuisance_parameters_that_it_holds():
     model = example.fit(events=500, seed=1, hidden=3, epochs=3)
     found = gl.plan(model, events=2_000)
     assert found.held == model.nuisances
-    assert "held, their errors come on top: jes, " in str(found)
+    assert "held in all of these: jes, " in str(found)
+    now, least = found.totals
+    whole = [
+        model.expected(theta, 2_000).maximum().error for theta in (0.14, 0.32, 0.5, 0.68, 0.86)
+    ]
+    assert now == pytest.approx(np.sqrt(np.mean(np.square(whole))), rel=0.02)
+    # Systematics are in it, and simulation is not in the second.
+    assert found.errors[found.factors == 1.0][0, 2] < now
+    assert found.errors[0, 0] < least < now
+    assert f"with them the total is {now:.4f} now" in str(found)
     header, *rows = str(found).splitlines()[1:9]
     assert {len(row.removesuffix("  (now)")) for row in rows[:7]} == {len(header)}
     assert found.to_dict()["held"] == list(model.nuisances)

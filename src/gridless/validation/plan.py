@@ -13,6 +13,7 @@ import numpy as np
 
 from gridless.errors import InputError
 from gridless.fitting import fit
+from gridless.likelihood.estimate import MODEL, SIMULATION
 from gridless.model.combined import Channels
 from gridless.model.model import Model
 from gridless.model.virtual import inner_point
@@ -74,7 +75,10 @@ class Plan(Lines):
         that errors are rather smaller than predicted.
     held : tuple of str
         Systematics and backgrounds of the model, whose nuisance parameters are held: all these
-        errors are without them. `model.expected` has them.
+        errors are without them.
+    totals : tuple of float
+        The total error with them, by `model.expected`: with the simulation at hand, and with any
+        amount of it, variations included; empty without systematics and backgrounds.
 
     Examples
     --------
@@ -104,6 +108,7 @@ class Plan(Lines):
     pilot: float
     growing: bool
     held: tuple[str, ...] = ()
+    totals: tuple[float, ...] = ()
 
     @property
     def advice(self) -> str:
@@ -142,7 +147,9 @@ class Plan(Lines):
             lines.append(f"  {number:>16}  {stat:>8}  {sim:>10}  {total:>8}{mark}")
         lines.append(f"  each known to {self.uncertainty:.0%}; events are effective ones")
         if self.held:
-            lines.append(f"  held, their errors come on top: {', '.join(self.held)}")
+            now, least = (f"{error:.{digits}f}" for error in self.totals)
+            lines.append(f"  held in all of these: {', '.join(self.held)}")
+            lines.append(f"  with them the total is {now} now, {least} with any simulation")
         if self.weak:
             lines.append(
                 f"  rough: so few events say little of {self.parameter}; take a pilot of some "
@@ -211,7 +218,8 @@ def plan(
     if parameter is not None and parameter not in grid.parameters:
         raise InputError(f"parameter: no {parameter!r}; there is {', '.join(grid.parameters)}")
     p = grid.parameters.index(parameter or grid.parameters[0])
-    made = Forecast(pilots, grid, _places(grid, pilots, theta), p)
+    places = _places(grid, pilots, theta)
+    made = Forecast(pilots, grid, places, p)
     now = made.now
     more = float(now.sum() if simulated is None else simulated)
     factors = np.array(FACTORS)
@@ -237,6 +245,7 @@ def plan(
     weak = bool(information < WEAK_INFORMATION)
     # The information was measured with a chi2 of this size; an error goes with its root.
     uncertainty = 1 / np.sqrt(max(information, 1.0)) + np.sqrt(0.5 / now.min())
+    held = tuple(dict.fromkeys(name for one in _models(trained) for name in one.nuisances))
     return Plan(
         grid.parameters[p],
         sum(one.events for one in pilots),
@@ -256,7 +265,8 @@ def plan(
         weak,
         float(now.sum() * WEAK_INFORMATION / max(information, 1.0)),
         growing,
-        tuple(dict.fromkeys(name for one in _models(trained) for name in one.nuisances)),
+        held,
+        _totals(trained, grid.from_unit(places), events, grid.parameters[p]) if held else (),
     )
 
 
@@ -273,6 +283,20 @@ def _pilots(trained: Model | Channels, events: float | Mapping[str, float]) -> l
     if isinstance(events, Mapping):
         raise InputError("events: by channel, and there is one only; give a number")
     return [pilot_of(trained, events)]
+
+
+def _totals(
+    trained: Model | Channels, places: Array, events: Any, parameter: str
+) -> tuple[float, float]:
+    """The total error with nuisance parameters, and the same without what simulation adds: root
+    mean squares over values of theta (places, parameters)."""
+    found = []
+    for theta in places:
+        budget = trained.expected(theta, events).maximum()[parameter].budget
+        now = sum(part**2 for part in budget.values())
+        found.append((now, now - sum(budget.get(name, 0.0) ** 2 for name in (SIMULATION, MODEL))))
+    now, least = np.sqrt(np.mean(found, axis=0)).tolist()
+    return now, least
 
 
 def _grows(model: Model) -> bool:
