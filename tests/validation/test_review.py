@@ -14,6 +14,7 @@ from gridless.report.review_page import _figures
 from gridless.validation.review import run as run_module
 from gridless.validation.review.answer import Subject
 from gridless.validation.review.run import QUESTIONS
+from gridless.validation.stability import Stability, Variant
 
 EXAMPLE = TwoObservables()
 
@@ -111,6 +112,18 @@ def test_stability_of_a_small_fit(observed):
     assert "without x2" in names
     assert max(np.abs(variant.pull).max() for variant in found.variants) < 5
     assert "difference" in str(found)
+
+
+def test_fits_that_go_together_have_a_p_value_that_holds():
+    """Ten fits that differ in the same way are one: the chi2 of all is no chi2."""
+    random, found = np.random.default_rng(1), []
+    for _ in range(2_000):
+        same = [np.array([v]) for v in (0.4, 0.02, random.normal(0, 0.01), 0.01)]
+        variants = tuple(Variant(f"seed {i}", *same) for i in range(10))
+        found.append(Stability(("theta",), variants).p_value)
+    assert (np.array(found) < 0.05).mean() < 0.05
+    alone = Stability(("theta",), (Variant("seed 1", *(np.array([v]) for v in (0.4, 1, 0, 1))),))
+    assert alone.p_value == 1
 
 
 def test_it_goes_on_after_an_interruption(good, tmp_path, monkeypatch):

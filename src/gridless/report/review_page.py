@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,9 +170,12 @@ def _symbol(name: str, subject: Subject) -> str:
 
 
 def _points(
-    rows: list[tuple[str, float, float]], across: str, band: tuple[float, float] | None = None
+    rows: Sequence[tuple[str, float, float | tuple[float, float]]],
+    across: str,
+    band: tuple[float, float] | None = None,
 ) -> Figure:
-    """Points with errors, one row for each, about a band."""
+    """Points with errors, downwards and upwards where there are two, one row for each, about a
+    band."""
     figure = new_figure((SIZE[0], max(1.6, 0.9 + ROW * len(rows))))
     axes = figure.subplots()
     places = np.arange(len(rows))[::-1]
@@ -180,7 +183,8 @@ def _points(
         middle, half = band
         axes.axvspan(middle - half, middle + half, color=SKY, alpha=0.4, lw=0)
         axes.axvline(middle, color=GREY, lw=1)
-    values, errors = [row[1] for row in rows], [row[2] for row in rows]
+    values = [row[1] for row in rows]
+    errors = np.array([np.broadcast_to(row[2], 2) for row in rows]).T
     axes.errorbar(values, places, xerr=errors, fmt="o", color=BLACK, ms=4)
     axes.set_yticks(places, [row[0] for row in rows])
     axes.set_ylim(-0.7, len(rows) - 0.3)
@@ -231,9 +235,10 @@ def _coverage(numbers: dict[str, Any], subject: Subject) -> Figure:
 
 
 def _bounds(numbers: dict[str, Any], subject: Subject) -> Figure:
+    best = {name: subject.estimate[name].value for name in numbers}
     rows = [
         (f"{name if len(numbers) > 1 else ''} {one['level']:.0%} {label}".strip(),
-         0.5 * (low + high), 0.5 * (high - low))
+         best[name], (max(best[name] - low, 0.0), max(high - best[name], 0.0)))
         for name, levels in numbers.items()
         for one in levels
         for label, (low, high) in (
@@ -268,7 +273,7 @@ def _templates(numbers: dict[str, Any], _subject: Subject) -> Figure:
     axes.plot([0, 1], [0, 1], color=GREY, ls="--")
     axes.plot(ordered, share, color=BLUE, drawstyle="steps-mid")
     axes.set_xlabel("p-value of a template and observable")
-    axes.set_ylabel("share with less")
+    axes.set_ylabel("share of p-values below")
     return figure
 
 

@@ -124,9 +124,10 @@ def data(subject: Subject) -> Answer:
     }
     name = min(each, key=lambda one: each[one])
     single = min(1.0, each[name] * len(each))
-    text = f"smallest p-value {single:.2g} ({name}, corrected for {len(each)} observables)"
+    text = f"the least likely of {len(each)} observables is {name}, p-value {single:.2g}"
+    text += " corrected for their number" if len(each) > 1 else ""
     if whole is not None:
-        text += f", in cells of all together {whole:.2g}"
+        text += f"; in cells of all observables together p-value {whole:.2g}"
     p = min(single, 1.0 if whole is None else whole)
     cure = f"look at {name}: a background, a calibration or a selection is not simulated"
     found = {"p_values": each, "p_value": whole}
@@ -220,10 +221,10 @@ def stable(subject: Subject) -> Answer:
     if subject.templates is None:
         return Answer(question, "the templates were not given", OPEN, "give --templates")
     found = stability(subject.model, subject.templates, subject.sample)
-    worst = max(float(np.abs(one.pull).max()) for one in found.variants)
+    worst = found.worst
     text = (
-        f"{len(found.variants)} other fits differ by at most {worst:.1f} of the expected spread, "
-        f"chi2/dof = {found.chi2:.1f}/{found.dof}"
+        f"{len(found.variants)} other fits differ by at most {worst:.1f} of the expected spread; "
+        f"by chance one of so many does in {found.p_value:.0%} of all cases at the most"
     )
     verdict = max(by_size(worst, 3.0, 5.0), GOOD, key=[GOOD, CAREFUL, BAD].index)
     cure = "an observable that is simulated badly shows where it is left out; else simulate more"

@@ -105,7 +105,7 @@ def templates(subject: Subject) -> Answer:
     except InputError as error:
         return Answer(question, str(error), OPEN, "fit the model anew")
     where, name = found.worst
-    text = f"smallest p-value {found.p_value:.2g}, corrected for all tests: {name} at {where}"
+    text = f"the least likely is {name} at {where}, p-value {found.p_value:.2g} corrected for all"
     values = np.where(np.isfinite(found.p_values), found.p_values, -1.0)
     numbers = {
         "p_value": found.p_value, "templates": list(found.labels),
