@@ -22,7 +22,7 @@ from gridless.examples import (
     TwoParameters,
 )
 from gridless.model.record import TriedSize
-from gridless.validation.binned_check import _counted, _curves
+from gridless.validation.binned_check import _counted, _curves, _minimum
 from gridless.validation.forecast import Forecast, SimpleCurve, learnt_share, pilot_of
 from gridless.validation.plan import _best_shares
 
@@ -270,6 +270,24 @@ def test_noise_in_the_slope_of_a_pilot_is_not_information():
     assert len(shares) > 190
     assert with_noise > 1.3 * 0.3**2
     assert without == pytest.approx(0.3**2, rel=0.2)
+
+
+class Wave:
+    """A mean with many valleys in its distance to any value."""
+
+    def __call__(self, t):
+        return np.sin(20 * t)
+
+    def slopes(self, t):
+        return 20 * np.cos(20 * t)[:, :, None]
+
+
+@pytest.mark.parametrize("start", [0.05, 0.33, 0.61, 0.96])
+def test_the_binned_fit_stays_in_the_valley_of_the_result(start):
+    """A rare signal had a fit that went 45 errors away."""
+    for true in (start - 0.02, start + 0.02):
+        found = _minimum(np.sin([20 * true]), Wave(), np.eye(1) * 1e6, np.array([start]))
+        assert found == pytest.approx(true, abs=1e-4)
 
 
 def test_a_plan_names_the_nuisance_parameters_that_it_holds():

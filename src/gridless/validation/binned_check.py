@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from gridless.calibration.calibration import Calibration, noise_scale
 from gridless.calibration.mean_curve import MeanCurve, fit_mean_curve
 from gridless.calibration.moments import Moments
+from gridless.curves.newton import minimise
 from gridless.curves.polynomials import terms
 from gridless.errors import InputError, check_kind
 from gridless.model.model import Model
@@ -386,12 +386,11 @@ def _minimum(found: Array, mean: MeanCurve, weight: Array, start: Array) -> Arra
     """The theta at which the combinations `found` are most likely, nearest to `start`; `weight` is
     the inverse of their covariance."""
 
-    def cost(t: Array) -> tuple[float, Array]:
-        rest = found - mean(t[None])[0]
-        return float(rest @ weight @ rest) / 2, -(mean.slopes(t[None])[0] @ weight @ rest)
+    def cost(t: Array) -> tuple[float, Array, Array]:
+        rest, slopes = found - mean(t[None])[0], mean.slopes(t[None])[0]
+        across = slopes @ weight
+        return float(rest @ weight @ rest) / 2, -across @ rest, across @ slopes.T
 
-    best = minimize(
-        cost, start, jac=True, bounds=[(0, 1)] * len(start), method="L-BFGS-B",
-        options={"ftol": 1e-15, "gtol": 1e-9},
-    )  # fmt: skip
-    return np.asarray(best.x)
+    # Newton steps, whose size the curvature knows, do not leave the valley at once.
+    count = len(start)
+    return minimise(cost, start, np.zeros(count), np.ones(count), np.ones(count, bool))
