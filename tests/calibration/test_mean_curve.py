@@ -86,3 +86,13 @@ def test_curvature_that_noise_nearly_hides_is_not_taken_for_none():
         statistics = (moved**2).sum(axis=(1, 2)) / events
         pulls.append(off / np.sqrt(left + statistics))
     assert np.sqrt(np.mean(np.square(pulls))) < 1.1
+
+
+def test_means_far_apart_whose_noise_is_small_leave_a_curve():
+    """The widest priors lost all other terms beside their squares: a singular matrix."""
+    t = np.linspace(0, 1, 5)[:, None]
+    mean = np.array([[-660.0, 1.0], [1500.0, 0.5], [11.0, 0.2], [-550.0, 0.1], [-270.0, 0.0]])
+    covariance = np.tile(np.diag([1.0, 1.0]), (5, 1, 1))
+    moments = Moments(t, mean, covariance, 1e-5 * covariance)
+    curve = fit_mean_curve(moments, shared=False)
+    np.testing.assert_allclose(curve(t), mean, rtol=0.01, atol=0.05)

@@ -29,7 +29,8 @@ MODERATE = 0.3  # width that is usual beforehand, in units of the spread of the 
 # Sizes of coefficients, in units of the largest that the resolution of one event allows.
 RESOLVED = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 LEAST_CHANGE = 1e-6  # of the means of templates, in units of their noise: less is none
-WIDEST = 1e6  # spreads of one event: a wider prior is none, and its square loses the other terms
+# Errors of the mean of a template: a wider prior is none, and its square loses the other terms.
+WIDEST = 1e6
 
 
 class PriorTable(NamedTuple):
@@ -308,7 +309,7 @@ def _resolved_widths(matrix: Array, powers: Powers, means: Array, variances: Arr
     # Linear terms stand in another order than the parameters.
     change = powers[free][1:].T @ np.linalg.norm(straight[1:], axis=1)
     most = np.prod(change**powers / np.sqrt(factorial(powers)), axis=1) / 2.0 ** (degree - 1)
-    most = np.where(free, 0.0, most.clip(max=WIDEST))
+    most = np.where(free, 0.0, most.clip(max=WIDEST * np.sqrt(variances.min())))
     shares = np.array(RESOLVED)
     widths = np.where(free, 1.0, shares[:, None] * most)
     score = ridge((matrix * widths[:, None])[:, None], means.T, variances, free).log_evidence
