@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridless.curves import chebyshev
-from gridless.density.basis import Basis, box_quadrature, register_basis
+from gridless.density.basis import BOX_NODES, Basis, box_quadrature, box_rule, register_basis
 from gridless.density.exp_polynomial import ExpPolynomial
 from gridless.density.gaussian import CorrelatedGaussian, Gaussian
 from gridless.density.logistic import Logistic
@@ -225,10 +225,40 @@ def test_few_nodes_integrate_as_well_as_many(degree, floor, size, seed):
 
 def test_smooth_polynomials_need_few_nodes():
     basis = ExpPolynomial(2)
-    counts = [len(basis._rule(np.array([c, c]), 1e-10)[0]) for c in (0.1, 1, 10, 100)]
+    counts = [
+        len(box_rule(basis._powers, np.array([c, c]), torch.float64)[0]) for c in (0.1, 1, 10, 100)
+    ]
     assert counts == sorted(counts)
     assert counts[0] == 8
     assert counts[-1] == 96
+
+
+@pytest.mark.parametrize("size", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("parameters", [2, 3])
+def test_integrals_over_several_parameters_are_exact_with_few_nodes(parameters, size):
+    basis = ExpPolynomial(2, 0.1, parameters)
+    z = size * torch.randn(30, 1, basis.outputs, generator=torch.Generator().manual_seed(1))
+    c = basis.coefficients(z.double())
+    most = BOX_NODES[parameters]
+    nodes, _ = box_rule(basis._powers, c.abs().amax((0, 1)).numpy(), c.dtype)
+    if size == 0.1:
+        assert len(nodes) < most**parameters
+    if len(nodes) < most**parameters:  # with as many as there are at most, nothing is promised
+        points, log_weights = box_quadrature(parameters, most + 8)
+        exact = torch.logsumexp(basis.terms(points) @ c.mT + log_weights.unsqueeze(-1), -2)
+        torch.testing.assert_close(basis.log_integral(z.double()), exact, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("parameters", [2, 3])
+def test_a_correlated_gaussian_is_a_polynomial_and_integrates(parameters):
+    basis = CorrelatedGaussian(0.3, parameters)
+    z = torch.randn(20, 1, basis.outputs, generator=torch.Generator().manual_seed(1)).double()
+    t = torch.rand(20, 1, parameters, generator=torch.Generator().manual_seed(2)).double()
+    shape = basis.constant(z) + (basis.coefficients(z) * basis.terms(t)).sum(-1)
+    torch.testing.assert_close(shape, basis.log_shape(t, z))
+    points, log_weights = box_quadrature(parameters, 30)
+    exact = torch.logsumexp(basis.log_shape(points, z.unsqueeze(-2)) + log_weights, -1)
+    torch.testing.assert_close(basis.log_integral(z), exact, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("degree", [2, 3, 8])

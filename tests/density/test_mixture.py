@@ -136,3 +136,14 @@ def test_averaged_members_have_the_mean_density():
     mixture = Mixture(Gaussian(), log_c, z)
     mean = mixture.log_prob_at(t).exp().mean(0)
     torch.testing.assert_close(mixture.averaged().log_prob_at(t).exp(), mean)
+
+
+@pytest.mark.parametrize("basis", BASES, ids=label)
+def test_a_linear_integral_changes_neither_values_nor_gradients(basis):
+    log_c, z, t, _ = draw(basis, 2, 20, 1.0, 1)
+    found = []
+    for change in (lambda one: one, Mixture.with_linear_integral):
+        of = z.clone().requires_grad_()
+        at = change(Mixture(basis, log_c, of)).log_prob_at(t)
+        found.append((at.detach(), torch.autograd.grad(at.exp().sum(), of)[0]))
+    torch.testing.assert_close(found[0], found[1])

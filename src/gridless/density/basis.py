@@ -14,6 +14,7 @@ from itertools import product
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gridless.curves import chebyshev
@@ -22,8 +23,14 @@ from gridless.registry import BASES, call_of
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
-# Gauss-Legendre nodes along each parameter, by the number of parameters.
+# Most Gauss-Legendre nodes along each of several parameters, by their number.
 BOX_NODES = {2: 24, 3: 12}
+# Numbers of Gauss-Legendre nodes to choose from, along each parameter.
+NODE_NUMBERS = (*range(8, 24, 2), *range(24, 64, 8), 64, 96, 128, 192)
+# Relative error of an integral in float64.
+INTEGRAL_ERROR = 1e-10
+# Ellipses on which the error of a quadrature is bounded (see `box_rule`).
+ELLIPSE_RADII = np.geomspace(0.02, 3, 60)
 
 
 class Basis(ABC):
@@ -178,3 +185,37 @@ def box_quadrature(parameters: int, nodes: int) -> tuple[Tensor, Tensor]:
     points = np.array(list(product(0.5 + 0.5 * axis, repeat=parameters)))
     total = np.array([np.prod(w) for w in product(weights / 2, repeat=parameters)])
     return torch.as_tensor(points), torch.as_tensor(np.log(total))
+
+
+def box_rule(
+    powers: NDArray[np.int64], largest: Array, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """As few nodes as integrate exponentials of polynomials over the unit box; points and log
+    weights as of `box_quadrature`.
+
+    On the ellipse of Bernstein around [-1, 1] with half axes cosh r and sinh r the real part of
+    the polynomial sum_k c_k P_k rises by no more than s = sum_k |c_k| (cosh k r - 1), and its slope
+    on [-1, 1] is at most sum_k |c_k| k^2. Gauss-Legendre with n nodes thus errs, relative to the
+    integral, by less than 2 (1 + 2 slope) exp(s - 2 n r) / (1 - exp(-2 r)) for any r. The same
+    holds along each of several parameters, k being the power of that one, since the polynomials
+    of the others are within 1. Of several parameters there are at most `BOX_NODES`.
+
+    Parameters
+    ----------
+    powers : array (terms, parameters) of int
+        The degrees of the Legendre (or Chebyshev) polynomials whose product a term is.
+    largest : array (terms,)
+        The largest |c_k|.
+    dtype : torch.dtype
+        Of the integral, which decides how exact it can be.
+    """
+    parameters = powers.shape[1]
+    r, needed = ELLIPSE_RADII, 0.0
+    error = max(INTEGRAL_ERROR, torch.finfo(dtype).eps)
+    for k in powers.T:
+        rise = np.log(2 + 4 * largest @ k**2) + (np.cosh(np.outer(r, k)) - 1) @ largest
+        rise -= np.log(-np.expm1(-2 * r))
+        needed = max(needed, float(((rise - np.log(error)) / (2 * r)).min()))
+    most = BOX_NODES.get(parameters, NODE_NUMBERS[-1])
+    nodes = next((n for n in NODE_NUMBERS if n >= needed), most)
+    return box_quadrature(parameters, min(nodes, most))

@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 
 from gridless.density.activations import tanh
-from gridless.density.basis import BOX_NODES, Basis, PolynomialBasis, box_quadrature
+from gridless.density.basis import BOX_NODES, Basis, PolynomialBasis, box_rule
 from gridless.density.location_scale import floor_for
 from gridless.errors import InputError
-from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
 # Templates and effective events from which on a cubic exponent is more than noise.
@@ -18,12 +17,6 @@ MIN_TEMPLATES_FOR_CUBIC = 6
 MIN_EVENTS_FOR_CUBIC = 200_000
 # The least floor: narrower structures would need more nodes than there are to choose from.
 MIN_FLOOR = 0.02
-# Numbers of Gauss-Legendre nodes to choose from, for one parameter.
-NODE_NUMBERS = (*range(8, 24, 2), *range(24, 64, 8), 64, 96, 128, 192)
-# Relative error of an integral in float64.
-INTEGRAL_ERROR = 1e-10
-# Ellipses on which the error of a quadrature is bounded (see `ExpPolynomial._rule`).
-ELLIPSE_RADII = np.geomspace(0.02, 3, 60)
 # The exponential of less is far from overflow in float32 (exp(88)).
 MAX_EXPONENT = 80.0
 
@@ -104,8 +97,7 @@ class ExpPolynomial(PolynomialBasis):
         # Events last, as in `log_shape_at`: (..., components, coefficients, events).
         rows = c[(None,) * (3 - c.dim())].movedim(-3, -1)
         largest = rows.detach().abs().amax(-1).flatten(0, -2).amax(0).cpu().double().numpy()
-        error = max(INTEGRAL_ERROR, torch.finfo(z.dtype).eps)
-        nodes, log_weights = (v.to(z) for v in self._rule(largest, error))
+        nodes, log_weights = (v.to(z) for v in box_rule(self._powers, largest, z.dtype))
         at_nodes = self.terms(nodes) @ rows
         if largest.sum() < MAX_EXPONENT:
             # The polynomial has mean 0, so the integral is at least 1; it is too small to overflow.
@@ -113,23 +105,6 @@ class ExpPolynomial(PolynomialBasis):
         else:
             result = torch.logsumexp(at_nodes + log_weights.unsqueeze(-1), dim=-2)
         return result.movedim(-1, -2).reshape(z.shape[:-1])
-
-    def _rule(self, largest: Array, error: float) -> tuple[Tensor, Tensor]:
-        """As few nodes as integrate the exponential of polynomials with |c_k| up to `largest` to a
-        relative error; for several parameters always the same.
-
-        On the ellipse of Bernstein around [-1, 1] with half axes cosh r and sinh r the real part of
-        the polynomial rises by no more than s = sum_k |c_k| (cosh k r - 1), and its slope on
-        [-1, 1] is at most sum_k |c_k| k^2. Gauss-Legendre with n nodes thus errs, relative to the
-        integral, by less than 2 (1 + 2 slope) exp(s - 2 n r) / (1 - exp(-2 r)) for any r.
-        """
-        if self.parameters > 1:
-            return box_quadrature(self.parameters, BOX_NODES[self.parameters])
-        k, r = self._powers[:, 0], ELLIPSE_RADII
-        rise = np.log(2 + 4 * largest @ k**2) + (np.cosh(np.outer(r, k)) - 1) @ largest
-        rise -= np.log(-np.expm1(-2 * r))
-        needed = ((rise - np.log(error)) / (2 * r)).min()
-        return box_quadrature(1, next((n for n in NODE_NUMBERS if n >= needed), NODE_NUMBERS[-1]))
 
     def log_shape(self, t: Tensor, z: Tensor) -> Tensor:
         return (self.coefficients(z) * self.terms(self._with_axis(t))).sum(-1)

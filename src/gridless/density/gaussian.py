@@ -1,9 +1,11 @@
 """Gaussian components truncated to the range, of one parameter or of several that correlate."""
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from gridless.density.basis import BOX_NODES, Basis, PolynomialBasis, box_quadrature
+from gridless.density.basis import BOX_NODES, Basis, PolynomialBasis, box_rule
 from gridless.density.location_scale import LocationScale, check_floor, floor_for, width_from
 from gridless.density.truncated import gaussian_exponent, log_gaussian_integral
 from gridless.errors import InputError
@@ -74,7 +76,7 @@ class Gaussian(LocationScale, PolynomialBasis):
         return torch.cat([t - 0.5, (t - 0.5) ** 2], dim=-1)
 
 
-class CorrelatedGaussian(Basis):
+class CorrelatedGaussian(PolynomialBasis):
     """Gaussian of P parameters truncated to the box.
 
     log B = -y^2 / 2 - log(integral), y_p = (d_p + sum_{r<p} a_pr d_r) / width_p, d = t - mean.
@@ -95,6 +97,7 @@ class CorrelatedGaussian(Basis):
     """
 
     name = "correlated_gaussian"
+    degree = 2
 
     def __init__(self, floor: float = 0.0, parameters: int = 2) -> None:
         if parameters not in BOX_NODES:
@@ -119,9 +122,51 @@ class CorrelatedGaussian(Basis):
         return self.log_shape(t, z) - self.log_integral(z)
 
     def log_integral(self, z: Tensor) -> Tensor:
-        rule = box_quadrature(self.parameters, BOX_NODES[self.parameters])
-        nodes, log_weights = (v.to(z) for v in rule)
-        return torch.logsumexp(self.log_shape(nodes, z.unsqueeze(-2)) + log_weights, dim=-1)
+        c = self.coefficients(z)
+        # s is half of the argument of Legendre polynomials, and s^2 = (T_2 + 1) / 8.
+        powers = self._powers
+        share = np.where(powers.max(axis=1) == 2, 1 / 8, 0.5 ** powers.sum(axis=1))
+        largest = share * c.detach().abs().reshape(-1, self.outputs).amax(0).cpu().double().numpy()
+        nodes, log_weights = (v.to(z) for v in box_rule(powers, largest, z.dtype))
+        at_nodes = c @ self.terms(nodes).T
+        return self.constant(z) + torch.logsumexp(at_nodes + log_weights, dim=-1)
+
+    def coefficients(self, z: Tensor) -> Tensor:
+        precision, off = self._precision(z), z[..., : self.parameters] - 0.5
+        linear = (precision @ off.unsqueeze(-1)).squeeze(-1)
+        p, q = self._pairs
+        square = precision[..., p, q] * torch.where(p == q, -0.5, -1.0).to(z)
+        return torch.cat([linear, square], dim=-1)
+
+    def constant(self, z: Tensor) -> Tensor:
+        return self.log_shape(torch.full_like(z[..., : self.parameters], 0.5), z)
+
+    def terms(self, t: Tensor) -> Tensor:
+        """s = t - 1/2 and its products: about the middle the numbers to add up stay small."""
+        s = t - 0.5
+        p, q = self._pairs
+        return torch.cat([s, s[..., p] * s[..., q]], dim=-1)
+
+    def _precision(self, z: Tensor) -> Tensor:
+        """A of log_shape = -d^T A d / 2: (..., parameters, parameters)."""
+        count = self.parameters
+        rows = torch.eye(count).to(z).expand(*z.shape[:-1], count, count).clone()
+        p, r = torch.tril_indices(count, count, -1)
+        rows[..., p, r] = z[..., 2 * count :]
+        rows = rows / width_from(z[..., count : 2 * count], self.floor).unsqueeze(-1)
+        return rows.mT @ rows
+
+    @property
+    def _powers(self) -> NDArray[np.int64]:
+        """The powers of each parameter in `terms`."""
+        unit = np.eye(self.parameters, dtype=np.int64)
+        p, q = self._pairs.numpy()
+        return np.concatenate([unit, unit[p] + unit[q]])
+
+    @property
+    def _pairs(self) -> Tensor:
+        """The pairs of parameters p <= q, (2, pairs)."""
+        return torch.triu_indices(self.parameters, self.parameters)
 
     def log_shape(self, t: Tensor, z: Tensor) -> Tensor:
         count = self.parameters

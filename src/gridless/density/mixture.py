@@ -107,6 +107,16 @@ class Mixture:
         at = self.log_prob_at(self.templates.to(self.z)) + self.log_share.to(self.z)
         return replace(self, log_c=self.log_c - torch.logsumexp(at, -1, keepdim=True))
 
+    def with_linear_integral(self) -> "Mixture":
+        """The same, and the same gradients, the integral being replaced by its tangent: of many
+        gradients each would go through its nodes again."""
+        log_integral = self.basis.log_integral(self.z)
+        if not self.integrated or not log_integral.requires_grad:
+            return self  # shapes that are not, or need not be, integrated
+        (slope,) = torch.autograd.grad(log_integral.sum(), self.z, retain_graph=True)
+        change = (slope * (self.z - self.z.detach())).sum(-1)
+        return replace(self, log_c=self.log_c - log_integral.detach() - change, integrated=False)
+
     def averaged(self) -> "Mixture":
         """The members' densities, normalised, averaged: one mixture of all their components."""
         each = self.over_templates()

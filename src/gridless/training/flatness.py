@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from gridless import distributed
+from gridless.density.mixture import Mixture
 from gridless.density.network import Network
 from gridless.templates.arrays import Array
 from gridless.training.checkpoint import State
@@ -128,7 +129,10 @@ class Flatness(Term):
 
     def implied_prior(self, network: Network, x: Tensor, weights: Tensor) -> Tensor:
         """q(t_j) = mean of p(t_j | x) over the given points, (members, values)."""
-        density = torch.exp(network(x).log_prob_at(self.at))
+        return self._mean_density(network(x), weights)
+
+    def _mean_density(self, mixture: Mixture, weights: Tensor) -> Tensor:
+        density = torch.exp(mixture.log_prob_at(self.at))
         share = (weights / weights.sum(-1, keepdim=True)).expand(len(density), -1)
         return torch.einsum("enj,en->ej", density, share)
 
@@ -166,7 +170,8 @@ class Flatness(Term):
     def curvature(self, network: Network) -> Tensor:
         """Without the second derivatives of q itself:
         lambda mean_j (grad q_j - mean)(grad q_j - mean)^T / sqrt(S^2 + rounding^2)."""
-        q = self.implied_prior(network, *self.reference) + self.offset
+        x, weights = self.reference
+        q = self._mean_density(network(x).with_linear_integral(), weights) + self.offset
         rows = torch.stack([gradient(q[:, j], network) for j in range(len(self.at))], dim=1)
         rows = rows - rows.mean(1, keepdim=True)
         scale = torch.sqrt(_std(q.detach()) ** 2 + self.rounding**2).cpu()
