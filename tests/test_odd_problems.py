@@ -1,10 +1,12 @@
 """Problems that are odd as a whole: refused with a reason, or measured with finite numbers."""
 
+import contextlib
 import json
 import warnings
 
 import numpy as np
 import pytest
+from tests.attack.problem_targets import problems
 
 import gridless as gl
 from gridless.validation.closure import ParameterClosure
@@ -132,3 +134,11 @@ def test_the_pull_of_a_closure_without_an_error_is_not_a_number():
         "theta", ones, ones, np.ones((2, 2)), ones, np.array([0.0, 0.5]), ones, ones > 0
     )
     np.testing.assert_array_equal(found.pull, [np.nan, 0.0])
+
+
+@pytest.mark.parametrize("drawn", [(2401, 8083), (2402, 16939)])
+def test_problems_of_the_attack_that_ended_in_a_traceback(drawn, tmp_path):
+    """Means far apart with little noise; one event that has all the weight of a virtual
+    template."""
+    with contextlib.suppress(gl.InputError):
+        assert problems(None, np.random.default_rng(drawn), tmp_path) == "any"

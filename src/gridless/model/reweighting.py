@@ -187,10 +187,10 @@ class Reweighting:
         """What corrects the distributions of observables; nothing without calibration."""
         return () if self.model.calibration is None else share_corrections(self)
 
-    def refined(self, t: Array) -> tuple[Array, tuple[Corrected, ...]]:
+    def refined(self, t: Array, weights: Array) -> tuple[Array, tuple[Corrected, ...]]:
         """The weights (events,) at t with which observables have their corrected distributions and
-        summaries their mean, and these corrections."""
-        weights, calibration = self.at(t), self.model.calibration
+        summaries their mean, and these corrections; they begin as `weights`."""
+        calibration = self.model.calibration
         corrected = tuple(correct(t, weights) for correct in self.corrections)
         if calibration is None or not corrected:
             return weights, ()

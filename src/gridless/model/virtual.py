@@ -1,7 +1,7 @@
 """Virtual templates: simulated events that a model keeps, weighted to any theta."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -172,12 +172,15 @@ def virtual_template(model: "Model", theta: Any) -> VirtualTemplate:
     values = inner_point(model.grid, theta)
     place = model.grid.from_unit(values)
     source = model.reweighting
-    weights, corrected = source.refined(values)
-    found = VirtualTemplate(place, source.x, weights, model.observables, corrected)
-    size = found.effective_size
     label = ", ".join(
         f"{name} = {value:g}" for name, value in zip(model.grid.parameters, place, strict=True)
     )
+    found = VirtualTemplate(place, source.x, source.at(values), model.observables)
+    # A few events cannot be refined.
+    if found.effective_size >= LEAST_EFFECTIVE:
+        weights, corrected = source.refined(values, found.weights)
+        found = replace(found, weights=weights, corrected=corrected)
+    size = found.effective_size
     if size < LEAST_EFFECTIVE:
         raise InputError(
             f"theta: at {label} the simulated events are worth {size:.0f} events; simulate "
