@@ -12,7 +12,9 @@ from gridless.calibration.moments import Moments
 from gridless.calibration.source import Interpolation, TemplateNoise
 from gridless.curves import minimum
 from gridless.curves.curve import Curve
+from gridless.curves.polynomials import powers_up_to, terms
 from gridless.errors import InputError
+from gridless.examples import MassAndShare
 
 T = (np.arange(10) + 0.5)[:, None] / 10
 
@@ -201,6 +203,56 @@ def test_swapped_templates_are_named(pair):
     )
     assert set(score_check(calibrate(swapped)).suspects) == set(pair)
     assert score_check(calibrate(moments)).suspects == ()
+
+
+PLANE = np.stack(np.meshgrid(*2 * [np.linspace(0, 1, 4)], indexing="ij"), -1).reshape(-1, 2)
+
+
+def of_plane(events=2_000, seed=1):
+    """A peak that moves with the first parameter, over a background whose share is the second; the
+    summary has the coefficients of its log density in theta, as a network would learn them."""
+    example, points = MassAndShare(), np.stack(np.meshgrid(*2 * [np.linspace(0, 1, 6)]), -1)
+    points = points.reshape(-1, 2)
+    project = np.linalg.pinv(terms(points, powers_up_to(3, 2)))[1:].T
+
+    def summary(x):
+        return np.stack([example.log_density(x, t) for t in points], axis=1) @ project
+
+    def draw(theta, count, random):
+        return example.draw(np.tile(theta, (count, 1)), random)
+
+    return moments_of(summary, draw, events, seed, PLANE)
+
+
+@pytest.mark.parametrize("pair", [(5, 1), (12, 11)])
+def test_swapped_templates_of_two_parameters_are_named(pair):
+    """One direction of the summary at a time tells too little of how smooth the surface is."""
+    moments = of_plane()
+    order = np.arange(16)
+    order[list(pair)] = order[list(pair)[::-1]]
+    swapped = Moments(
+        PLANE, moments.mean[order], moments.covariance[order], moments.mean_covariance[order]
+    )
+    assert set(pair) <= set(score_check(calibrate(swapped)).suspects)
+
+
+def test_a_template_of_two_parameters_from_the_wrong_file_is_named():
+    moments = of_plane()
+    order = np.arange(16)
+    order[12] = 2
+    other = of_plane(seed=2)
+    wrong = Moments(
+        PLANE,
+        np.where(np.arange(16)[:, None] == 12, other.mean[order], moments.mean),
+        moments.covariance[order],
+        moments.mean_covariance[order],
+    )
+    assert score_check(calibrate(wrong)).suspects[0] == 12
+
+
+def test_good_templates_of_two_parameters_are_not_named():
+    found = [score_check(calibrate(of_plane(seed=seed))).suspects for seed in range(10, 18)]
+    assert found == [()] * 8
 
 
 def test_an_edge_template_with_events_of_the_other_edge_is_named():

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, factorial, ndtr
+from scipy.special import chdtrc, factorial
 
 from gridless.calibration.calibration import Calibration
-from gridless.calibration.mean_curve import OWN_PRIORS, PriorTable, curve_powers, log_prior
+from gridless.calibration.left_out import SAME, along, together
+from gridless.calibration.mean_curve import curve_powers
 from gridless.curves import chebyshev
 from gridless.curves.polynomials import powers_up_to, terms
 from gridless.results import printing
 from gridless.results.printing import Lines
 from gridless.templates.arrays import Array
 
-SAME = 1e-9  # of 1 - correlation^2: two templates of which each alone predicts the other
 SUSPECT_P_VALUE = 2e-3  # of a template, times their number: two in 1,000 good fits have a suspect
 FAILED_P_VALUE = 1e-3  # of all templates together
 LEAST_OTHERS = 2  # templates more than the free terms of the curve: fewer cannot predict one
@@ -22,9 +22,6 @@ SCATTER_DEGREE = 3  # of the polynomial in theta that a network's own score may 
 LEAST_SCATTER = 3  # degrees of freedom that are left
 BEYOND_P_VALUE = 0.01  # below this the means bend more than one event resolves
 MOST_SUSPECTS = 1 / 3  # of the templates: where more are off, none can be called the wrong one
-# Rates at which the prior of a curve may fall off. Where observables change much between templates,
-# the large ones are needed; a template cannot choose them for itself, since it is left out.
-CHECK_PRIORS = PriorTable(OWN_PRIORS.widths, (*OWN_PRIORS.rates, 0.6, 0.8))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +198,9 @@ def template_p_values(calibration: Calibration) -> Array:
     count = len(means)
 
     def given_others(kept: NDArray[np.bool_], masked: bool) -> Array:
-        found = _given_others(t[kept], means[kept], of_means[kept], score[kept], masked)
+        moments = t[kept], means[kept], of_means[kept]
+        several = t.shape[1] > 1
+        found = together(*moments, masked) if several else along(*moments, score[kept], masked)
         return np.nan_to_num(found, nan=0.0)  # of means that no simulation can have
 
     p_values, kept = np.ones(count), np.ones(count, bool)
@@ -222,107 +221,3 @@ def template_p_values(calibration: Calibration) -> Array:
     except np.linalg.LinAlgError:
         return np.zeros(count)  # covariances that no simulation can have
     return p_values
-
-
-def _given_others(t: Array, means: Array, of_means: Array, score: Array, masked: bool) -> Array:
-    """The p-value of each template, given the others.
-
-    Several directions of the summary are looked at, each a number per template: the scores at the
-    template, along which a wrong mean moves theta, and the components of the summary. Scores
-    have half of the chance of a false alarm, all other tests the other half.
-
-    Parameters
-    ----------
-    t, means, of_means : array (templates, parameters), (templates, d), (templates, d, d)
-        Where the templates are, their means and the covariances of these.
-    score : array (templates, parameters, d)
-        Directions of the scores.
-    masked : bool
-        Compare with the others without any one of them, too: it may be wrong itself, and hide this
-        one. Two ends that were exchanged do.
-    """
-    count, parameters = t.shape
-    powers = curve_powers(count, parameters)
-    matrix = terms(t, powers)
-    free = powers.sum(axis=1) <= 1
-    axes = np.eye(means.shape[1])  # not chosen by the means: one that is off would choose its own
-
-    def along(direction: Array) -> tuple[Array, Array]:
-        y = means @ direction
-        table = CHECK_PRIORS.coefficients(powers, float(np.ptp(y)))
-        rows = matrix * table[:, None]
-        noise = np.einsum("i,kij,j->k", direction, of_means, direction)
-        covariance = rows @ np.swapaxes(rows, 1, 2) + np.diag(noise)
-        before = log_prior(table, y[:, None])
-        return _left_out(matrix[:, free], y, covariance, before, masked)
-
-    of_scores = np.ones((2, parameters, count))
-    for k in range(count):
-        for p in range(parameters):
-            of_scores[:, p, k] = [found[k] for found in along(score[k, p])]
-    of_axes = np.swapaxes([along(axis) for axis in axes], 0, 1)
-    rest = np.concatenate([of_scores[1], *of_axes])
-    tests = parameters + 2 * len(axes) if masked else len(axes)
-    least = np.minimum(parameters * of_scores[0].min(axis=0), tests * rest.min(axis=0))
-    return np.asarray(np.minimum(1.0, 2 * least))
-
-
-def _left_out(
-    free: Array, y: Array, covariance: Array, before: Array, masked: bool
-) -> tuple[Array, Array]:
-    """The p-value of each of the numbers y, given the others; and given the others without the one
-    that hides it best, times their number.
-
-    What the others predict is a mixture over priors: each has the likelihood of the others as its
-    weight, of p parameters to the power 1 / p, since inner templates say little of how smooth the
-    curve is where it is steepest, and most templates are at an edge of some parameter. So its
-    tails are as long as is not known how smooth the curve is. With P the inverse of
-    the covariance after the free terms, a part S of y is off by e = P_SS^-1 (P y)_S with the
-    covariance P_SS^-1.
-
-    Parameters
-    ----------
-    free : array (templates, free terms)
-        Terms of the curve that are free.
-    y : array (templates,)
-        Numbers.
-    covariance : array (priors, templates, templates)
-        Theirs, by prior.
-    before : array (priors,)
-        The log probability of each prior beforehand.
-    masked : bool
-        Whether to leave out others; if not, 1 stands there.
-    """
-    inverse = np.linalg.inv(covariance)
-    weighted = inverse @ free
-    within = free.T @ weighted
-    p = inverse - weighted @ np.linalg.solve(within, np.swapaxes(weighted, 1, 2))
-    py = p @ y
-    log_l = before - 0.5 * (
-        py @ y + np.linalg.slogdet(covariance).logabsdet + np.linalg.slogdet(within).logabsdet
-    )
-    a = np.diagonal(p, axis1=1, axis2=2)
-    power = 1 / (free.shape[1] - 1)
-    single = _mixed(py / np.sqrt(a), power * (log_l[:, None] + 0.5 * (py**2 / a - np.log(a))))
-    count = len(y)
-    if not masked:
-        return single, np.ones(count)
-    # S = {k, j}, with k along the second axis and j along the third.
-    other = a[:, None]
-    both = a[..., None] * other
-    # Without another, or where two say the same, there is none that could hide it.
-    own = np.eye(count, dtype=bool) | (both - p**2 <= SAME * both).any(axis=0)
-    determinant = np.where(own, 1.0, both - p**2)
-    py_k, py_j = py[..., None], py[:, None]
-    off = other * py_k - p * py_j
-    chi2 = (off * py_k + (a[..., None] * py_j - p * py_k) * py_j) / determinant
-    likelihood = log_l[:, None, None] + 0.5 * (chi2 - np.log(determinant))
-    pairs = _mixed(off / np.sqrt(other * determinant), power * likelihood)
-    return single, (count - 1) * np.where(own, 1.0, pairs).min(axis=1)
-
-
-def _mixed(pulls: Array, log_weights: Array) -> Array:
-    """The chance of a normal number beyond each pull on either side, averaged over the first
-    axis."""
-    weights = np.exp(log_weights - log_weights.max(axis=0))
-    return np.asarray((weights * 2 * ndtr(-np.abs(pulls))).sum(axis=0) / weights.sum(axis=0))

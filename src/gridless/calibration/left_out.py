@@ -1,0 +1,196 @@
+"""Whether the mean of a template is where the other templates predict it.
+
+What the others predict is a mixture over priors of the curve: each has the likelihood of the others
+as its weight. So its tails are as long as is not known how smooth the curve is. With P the inverse
+of the covariance of all means after the free terms, a part S of the means y is off by
+e = P_SS^-1 (P y)_S with the covariance P_SS^-1.
+"""
+
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+from gridless.calibration.mean_curve import (
+    OWN_PRIORS,
+    PLATEAUS,
+    PriorTable,
+    curve_powers,
+    log_prior,
+)
+from gridless.curves.polynomials import Powers, terms
+from gridless.templates.arrays import Array
+
+SAME = 1e-9  # of 1 - correlation^2: two templates of which each alone predicts the other
+# Rates at which the prior of a curve may fall off. Where observables change much between templates,
+# the large ones are needed; a template cannot choose them for itself, since it is left out.
+CHECK_PRIORS = PriorTable(OWN_PRIORS.widths, (*OWN_PRIORS.rates, 0.6, 0.8))
+# The same for surfaces, which may bend along one parameter and be straight along another: all
+# combinations of a rate for each.
+SURFACE_WIDTHS = (0.0, *np.geomspace(1e-3, 1.0, 8))
+SURFACE_RATES = (0.15, 0.35, 0.8)
+
+
+def along(t: Array, means: Array, of_means: Array, score: Array, masked: bool) -> Array:
+    """The p-value of each template of one parameter, given the others, along some directions.
+
+    Each direction of the summary is a number per template: the scores at the template, along which
+    a wrong mean moves theta, and the components of the summary. Scores have half of the chance of a
+    false alarm, all other tests the other half.
+
+    Parameters
+    ----------
+    t, means, of_means : array (templates, parameters), (templates, d), (templates, d, d)
+        Where the templates are, their means and the covariances of these.
+    score : array (templates, parameters, d)
+        Directions of the scores.
+    masked : bool
+        Compare with the others without any one of them, too: it may be wrong itself, and hide this
+        one. Two ends that were exchanged do.
+    """
+    count, parameters = t.shape
+    powers = curve_powers(count, parameters)
+    matrix = terms(t, powers)
+    free = matrix[:, powers.sum(axis=1) <= 1]
+    axes = np.eye(means.shape[1])  # not chosen by the means: one that is off would choose its own
+
+    def p_values(direction: Array) -> tuple[Array, Array]:
+        y = means @ direction
+        table = CHECK_PRIORS.coefficients(powers, float(np.ptp(y)))
+        noise = np.einsum("i,kij,j->k", direction, of_means, direction)
+        found = _left_out(free, y, _covariances(matrix, table, noise), masked)
+        return found.p_values(log_prior(table, y[:, None]), 1, 1.0)
+
+    of_scores = np.ones((2, parameters, count))
+    for k in range(count):
+        for p in range(parameters):
+            of_scores[:, p, k] = [found[k] for found in p_values(score[k, p])]
+    of_axes = np.swapaxes([p_values(axis) for axis in axes], 0, 1)
+    rest = np.concatenate([of_scores[1], *of_axes])
+    tests = parameters + 2 * len(axes) if masked else len(axes)
+    least = np.minimum(parameters * of_scores[0].min(axis=0), tests * rest.min(axis=0))
+    return np.asarray(np.minimum(1.0, 2 * least))
+
+
+def together(t: Array, means: Array, of_means: Array, masked: bool) -> Array:
+    """The p-value of each template of several parameters, given the others.
+
+    The others are few along each parameter, and one direction of the summary tells little of how
+    smooth the surface is. So all components share a prior, which may fall off at another rate along
+    each parameter, and the chi2 of a template is that of all of them. The likelihood of the others
+    counts to the power 1 / parameters: inner templates say little of how smooth the surface is
+    where it is steepest, and most templates are at an edge of some parameter. Arguments are those
+    of `along`.
+    """
+    count, parameters = t.shape
+    powers = curve_powers(count, parameters)
+    matrix = terms(t, powers)
+    free = matrix[:, powers.sum(axis=1) <= 1]
+    table = _surface_priors(powers, float(np.ptp(means, axis=0).max()))
+    found = None
+    for y, noise in zip(means.T, np.einsum("kii->ik", of_means), strict=True):
+        own = _left_out(free, y, _covariances(matrix, table, noise), masked)
+        found = own if found is None else found.plus(own)
+    assert found is not None
+    single, pairs = found.p_values(log_prior(table, means), means.shape[1], 1 / parameters)
+    return np.minimum(1.0, 2 * np.minimum(single, pairs)) if masked else single
+
+
+def _surface_priors(powers: Powers, span: float) -> Array:
+    """The widths (priors, terms) of the coefficients of a surface: s up to a degree m_0, and beyond
+    s prod_p r_p^(m_p (1 - m_0 / m)) of powers m_p with the sum m; in units of `span`."""
+    degree = powers.sum(axis=1)
+    table = []
+    for width, plateau, *rates in product(
+        SURFACE_WIDTHS, PLATEAUS, *[SURFACE_RATES] * powers.shape[1]
+    ):
+        beyond = powers * (1 - plateau / degree.clip(min=plateau))[:, None]
+        widths = width * span * np.prod(np.array(rates) ** beyond, axis=1)
+        table.append(np.where(degree <= 1, 0.0, widths))
+    return np.unique(table, axis=0)
+
+
+class _LeftOut(NamedTuple):
+    """What is left out, by prior: the chi2 of each number given the others, how likely the others
+    are; and the same given the others without any one of them (the last axis), where `alike` marks
+    those that cannot be told from it."""
+
+    chi2: Array
+    log_likelihood: Array
+    pair_chi2: Array
+    pair_log_likelihood: Array
+    alike: NDArray[np.bool_]
+
+    def plus(self, other: "_LeftOut") -> "_LeftOut":
+        """Those of another component, too."""
+        return _LeftOut(
+            self.chi2 + other.chi2,
+            self.log_likelihood + other.log_likelihood,
+            self.pair_chi2 + other.pair_chi2,
+            self.pair_log_likelihood + other.pair_log_likelihood,
+            self.alike | other.alike,
+        )
+
+    def p_values(self, before: Array, dof: int, power: float) -> tuple[Array, Array]:
+        """The p-value of each number, given the others; and given the others without the one that
+        hides it best, times their number. `before` (priors,) is the log probability of each prior
+        beforehand; likelihoods count to a power."""
+        single = _mixed(self.chi2, before[:, None] + power * self.log_likelihood, dof)
+        if not self.alike.size:
+            return single, np.ones_like(single)
+        of_pairs = before[:, None, None] + power * self.pair_log_likelihood
+        pairs = np.where(self.alike, 1.0, _mixed(self.pair_chi2, of_pairs, dof))
+        return single, (len(single) - 1) * pairs.min(axis=1)
+
+
+def _covariances(matrix: Array, table: Array, noise: Array) -> Array:
+    """The covariance (priors, templates, templates) of numbers with a variance each, by prior."""
+    rows = matrix * table[:, None]
+    return np.asarray(rows @ np.swapaxes(rows, 1, 2) + np.diag(noise))
+
+
+def _left_out(free: Array, y: Array, covariance: Array, masked: bool) -> _LeftOut:
+    """Numbers y (templates,) given the others.
+
+    Parameters
+    ----------
+    free : array (templates, free terms)
+        Terms of the curve that are free.
+    y : array (templates,)
+        Numbers.
+    covariance : array (priors, templates, templates)
+        Theirs, by prior.
+    masked : bool
+        Whether to leave out others, too.
+    """
+    inverse = np.linalg.inv(covariance)
+    weighted = inverse @ free
+    within = free.T @ weighted
+    p = inverse - weighted @ np.linalg.solve(within, np.swapaxes(weighted, 1, 2))
+    py = p @ y
+    log_l = -0.5 * (
+        py @ y + np.linalg.slogdet(covariance).logabsdet + np.linalg.slogdet(within).logabsdet
+    )
+    a = np.diagonal(p, axis1=1, axis2=2)
+    single = py**2 / a, log_l[:, None] + 0.5 * (py**2 / a - np.log(a))
+    if not masked:
+        return _LeftOut(*single, np.zeros(0), np.zeros(0), np.zeros(0, bool))
+    # S = {k, j}, with k along the second axis and j along the third.
+    other = a[:, None]
+    both = a[..., None] * other
+    # Without another, or where two say the same, there is none that could hide it.
+    alike = np.eye(len(y), dtype=bool) | (both - p**2 <= SAME * both).any(axis=0)
+    determinant = np.where(alike, 1.0, both - p**2)
+    py_k, py_j = py[..., None], py[:, None]
+    off = other * py_k - p * py_j
+    chi2 = (off * py_k + (a[..., None] * py_j - p * py_k) * py_j) / determinant
+    likelihood = log_l[:, None, None] + 0.5 * (chi2 - np.log(determinant))
+    return _LeftOut(*single, off**2 / (other * determinant), likelihood, alike)
+
+
+def _mixed(chi2: Array, log_weights: Array, dof: int) -> Array:
+    """The chance of a chi2 that is larger, averaged over the first axis."""
+    weights = np.exp(log_weights - log_weights.max(axis=0))
+    return np.asarray((weights * chdtrc(dof, chi2)).sum(axis=0) / weights.sum(axis=0))
