@@ -49,9 +49,10 @@ def model_of(name: str, seed: int) -> gl.Model:
 
 
 def inside(model: gl.Model, count: int) -> np.ndarray:
-    """Values of theta between the templates."""
-    low, high = model.grid.values.min(), model.grid.values.max()
-    return np.linspace(low, high, count + 2)[1:-1] + 1e-3
+    """Values of theta between the templates; of several parameters along a diagonal."""
+    low, high = model.grid.values.min(axis=0), model.grid.values.max(axis=0)
+    found = np.linspace(low, high, count + 2)[1:-1] + 1e-3
+    return found if len(low) > 1 else found[:, 0]
 
 
 def virtual(problem: Problem, seed: int) -> str:
@@ -148,7 +149,7 @@ def leave(problem: Problem, seed: int) -> str:
     for i, truth in enumerate(inside(model, 8)):
         one = model.likelihood(problem.example.sample(truth, 200_000, seed=500 + i)).maximum()
         if one.valid:
-            biases.append((one.value - truth) / one.error)
+            biases.append((one.values - truth) / one.errors)
     told = "too far apart" if gap.wide else "close enough"
     used = time.process_time() - began
     return (
