@@ -279,3 +279,10 @@ def test_models_of_before_have_the_first_terms_and_leave_nothing_untold():
         read.at(np.array([0.3]), np.ones(2)).mean,
         known.processes[0].at(np.array([0.3]), np.ones(2)).mean,
     )
+
+
+def test_a_nuisance_parameter_that_nothing_holds_stays_finite():
+    # Two free ones do the same, and the events lie far beyond both.
+    known = measurement([[1e-7, 0, 0], [1e-7, 1e-12, 0]], constraints=[None, None])
+    joint = MeasurementLikelihood([channel(known, [9.0, 5.0, 0.0])]).joint
+    assert np.abs(joint.best).max() <= 1e7

@@ -1,5 +1,6 @@
 """Polynomials of several parameters, of a total degree, as products of Chebyshev polynomials."""
 
+from functools import cache, lru_cache
 from itertools import product
 
 import numpy as np
@@ -33,9 +34,7 @@ def slopes(t: Array, powers: Powers) -> Array:
     tables = [_table(t[:, p], powers) for p in range(t.shape[1])]
     found = []
     for p in range(t.shape[1]):
-        size = tables[p].shape[1]
-        # d/dt T_k(2 t - 1), as a sum of Chebyshev polynomials again.
-        derived = 2 * chebyshev.chebder(np.eye(size)) if size > 1 else np.zeros((1, 1))
+        derived = _derived(tables[p].shape[1])
         of_axis = tables[p][:, : len(derived)] @ derived
         found.append(_products([*tables[:p], of_axis, *tables[p + 1 :]], powers))
     return np.stack(found, axis=1)
@@ -49,8 +48,27 @@ def as_tensor(c: Array, powers: Powers) -> Array:
     return tensor
 
 
+@cache
+def _derived(size: int) -> Array:
+    """d/dt T_k(2 t - 1), as a sum of Chebyshev polynomials again: (size - 1, size)."""
+    return np.asarray(2 * chebyshev.chebder(np.eye(size)) if size > 1 else np.zeros((1, 1)))
+
+
 def _table(t: Array, powers: Powers) -> Array:
-    return np.asarray(chebyshev.chebvander(2 * t - 1, int(powers.max())), np.float64)
+    degree = int(powers.max())
+    return _row(float(t[0]), degree) if len(t) == 1 else _rows(t, degree)
+
+
+@lru_cache(maxsize=1024)
+def _row(t: float, degree: int) -> Array:
+    """Of one point, at which a fit asks for terms and slopes of several polynomials."""
+    row = _rows(np.array([t]), degree)
+    row.flags.writeable = False
+    return row
+
+
+def _rows(t: Array, degree: int) -> Array:
+    return np.asarray(chebyshev.chebvander(2 * t - 1, degree), np.float64)
 
 
 def _products(tables: list[Array], powers: Powers) -> Array:

@@ -13,7 +13,7 @@ from gridless.curves.newton import inverse_on, minimise
 from gridless.errors import InputError
 from gridless.likelihood.channel import Channel, Constraint
 from gridless.likelihood.estimate import STAT, correlation
-from gridless.measurement.measurement import Nuisance
+from gridless.measurement.measurement import FREE, Nuisance
 from gridless.measurement.term import CurveTerm, SummaryChannel, SummaryTerm
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
@@ -24,6 +24,9 @@ STARTS = {1: 25, 2: 7, 3: 5}  # values of each parameter of interest that the se
 REFERENCES = 3
 MOST_REFERENCES = 12
 SETTLED = 0.3  # errors that an estimate may be from where its covariance is taken
+MOST = (
+    10 * FREE
+)  # units of a variation: where nothing holds a nuisance parameter, it goes no farther
 EDGE = 1e-9  # of the range: closer to a bound than this is on it
 ROUNDING = 1e-6  # units of log likelihood; of a correlation
 FARTHEST = 40.0  # errors from the minimum that the end of an interval is looked for
@@ -169,7 +172,7 @@ class Joint:
             else:
                 break
             self._terms = self._make_terms(reference, errors)
-            best = self._descend(best) if number < REFERENCES else self._search(start)
+            best = self._descend(best)
         return best
 
     def _search(self, start: Array) -> Array:
@@ -197,8 +200,10 @@ class Joint:
     def _observed(self, p: Array) -> tuple[float, Array, Array]:
         return self.slopes(p, observed=True)
 
-    def _descend(self, start: Array) -> Array:
-        return minimise(self._observed, start, self.low, self.high, self.free)
+    def _descend(self, start: Array, free: NDArray[np.bool_] | None = None) -> Array:
+        """The minimum next to a start, of those that are free."""
+        low, high = self.low.clip(min=-MOST), self.high.clip(max=MOST)
+        return minimise(self._observed, start, low, high, self.free if free is None else free)
 
     @cached_property
     def floor(self) -> float:
@@ -312,7 +317,7 @@ class Joint:
             p[place] = value
             free[place] = False
         if free.any():
-            p = minimise(self._observed, p, self.low, self.high, free)
+            p = self._descend(p, free)
         return self.slopes(p)[0], p
 
     def contour(self, axes: list[int], level: float, points: int) -> Array:

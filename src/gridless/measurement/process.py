@@ -15,6 +15,7 @@ from gridless.templates.arrays import Array
 MIN_KERNEL_EVENTS = 2000  # effective events that a covariance between templates is averaged over
 # Up to so many variations alpha^2 goes on as between them; beyond, it is straight.
 STRAIGHT = 2.0
+FARTHEST = 5.0  # variations up to which what no sample tells grows: free ones may be anywhere
 LEAST_SHIFT = 1e-12  # spreads of one event: less is none
 
 
@@ -145,6 +146,7 @@ class Process:
         """The variances (systematics, d) of terms that no sample tells: of second order, in all
         components alike, since their direction is not known; and in alpha^3 - alpha, to the square
         as that is to the linear term."""
+        a = np.clip(a, -FARTHEST, FARTHEST)
         first, second = np.einsum("m,xkmd->xkd", phi, self._shifts)
         noise = [np.trace(one.noise(phi)) for one in self.linear]
         moved = np.sqrt(((first**2).sum(axis=1) - noise).clip(min=0))

@@ -24,6 +24,7 @@ MAX_BLOCK_EVENTS = 2**15
 # Beyond as many events the rounding of float32 is far below their statistical error: networks are
 # then evaluated in it, and only sums are taken in float64.
 MAX_DOUBLE_EVENTS = 2**16
+LARGEST_LOG = 80.0  # of a density in units of the range: the exponential of more is infinite
 # Events that tell how many points in t a likelihood needs.
 PROBE_EVENTS = 1000
 # Densities that are no exponentials of polynomials are described by the polynomial nearest to
@@ -73,7 +74,7 @@ def sum_of_densities(network: Network, x: Array, weights: Array, t: Array) -> Ar
     """sum_i w_i p(t_j | x_i), one number for each value t_j."""
     total = np.zeros(len(t))
     for part, log_p in log_density(network, x, t):
-        total += weights[part] @ torch.exp(log_p).double().numpy()
+        total += weights[part] @ torch.exp(log_p.clamp(max=LARGEST_LOG)).double().numpy()
     return total
 
 
