@@ -96,3 +96,13 @@ def test_means_far_apart_whose_noise_is_small_leave_a_curve():
     moments = Moments(t, mean, covariance, 1e-5 * covariance)
     curve = fit_mean_curve(moments, shared=False)
     np.testing.assert_allclose(curve(t), mean, rtol=0.01, atol=0.05)
+
+
+def test_a_mean_that_is_known_exactly_does_not_lose_the_others():
+    """Weights that cancel leave huge variances beside tiny ones: a singular matrix."""
+    t = np.linspace(0, 1, 5)[:, None]
+    mean = np.array([[4e-5], [4e-5], [-6.7e3], [-9.7e3], [4e-5]])
+    variance = np.array([7e-18, 7e-18, 2e7, 1e7, 7e-18])[:, None, None]
+    curve = fit_mean_curve(Moments(t, mean, np.ones((5, 1, 1)), variance), shared=False)
+    assert np.isfinite(curve(t)).all()
+    assert np.isfinite(curve.open).all()

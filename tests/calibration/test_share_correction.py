@@ -87,3 +87,14 @@ def test_shares_and_what_changes_them_keep_their_sum(theta, wrong, seed):
     found = correct(np.array([theta]), weights(theta))
     assert found.shares.sum() == pytest.approx(1)
     np.testing.assert_allclose(found.shares @ found.changes, 0, atol=1e-9)
+
+
+def test_events_that_are_all_in_one_bin_leave_nothing_to_correct():
+    even = np.full((2, 140), 1 / 140)
+    seen = np.zeros((2, 5))
+    seen[:, 2] = 1
+    made = ShareCorrection(
+        np.full(140, 2), seen, Drawn(even, even, np.zeros(2)), np.array([[0.0], [1.0]])
+    )
+    found = made(np.array([0.5]), even[0]).shares
+    np.testing.assert_allclose(found, [0, 0, 1, 0, 0, 0], atol=1e-9)

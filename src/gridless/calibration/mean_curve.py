@@ -9,7 +9,7 @@ The uncertainty of mu then has two parts: the statistics of the templates, and w
 between them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ PLATEAUS = (2, 4)
 MODERATE = 0.3  # width that is usual beforehand, in units of the spread of the means
 # Sizes of coefficients, in units of the largest that the resolution of one event allows.
 RESOLVED = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+LEAST_VARIANCE = 1e-13  # of a mean, to the largest one: beside less, numbers lose the others
 LEAST_CHANGE = 1e-6  # of the means of templates, in units of their noise: less is none
 # Errors of the mean of a template: a wider prior is none, and its square loses the other terms.
 WIDEST = 1e6
@@ -130,6 +131,7 @@ def fit_mean_curve(moments: Moments, shared: bool = True) -> MeanCurve:
     count, parameters = moments.t.shape
     powers = curve_powers(count, parameters)
     matrix = terms(moments.t, powers)
+    moments = _steadied(moments)
     if shared:
         means, variances = moments.mean, np.einsum("kii->ik", moments.mean_covariance)
         rotation = np.eye(len(variances))
@@ -139,6 +141,16 @@ def fit_mean_curve(moments: Moments, shared: bool = True) -> MeanCurve:
     else:
         rotation, priors = _own_priors(matrix, powers, moments)
     return _posterior(matrix, powers, priors, moments, rotation)
+
+
+def _steadied(moments: Moments) -> Moments:
+    """The same, with no variance of a mean that is nothing beside those of other templates."""
+    variances = np.einsum("kii->ki", moments.mean_covariance)
+    missing = (LEAST_VARIANCE * variances.max() - variances).clip(min=0)
+    if not missing.any():
+        return moments
+    added = missing[:, :, None] * np.eye(missing.shape[1])
+    return replace(moments, mean_covariance=moments.mean_covariance + added)
 
 
 def curve_powers(templates: int, parameters: int) -> Powers:

@@ -30,6 +30,7 @@ MUCH = 0.05  # of g: less between templates hardly shows beside the statistics o
 # templates together have nearly the shares of all events, by construction, and not quite because
 # weights are tilted; that would seem to tell the noise of every share.
 LEAST_NOISE = 1e-3
+NO_NOISE = 1e-18  # variance of a share: all events are in one bin, and nothing can be off
 LEAST_LEFT = 0.1  # of a share: no correction takes more than the rest away
 
 
@@ -134,7 +135,8 @@ class ShareCorrection:
             # A bin without events does not know that its share is 0.
             found[k, :, k] += variance * (np.diag(f[k].clip(min=variance)) - np.outer(f[k], f[k]))
         matrix = found.reshape(f.size, f.size)
-        return np.asarray(matrix + LEAST_NOISE * np.trace(matrix) / f.size * np.eye(f.size))
+        least = max(LEAST_NOISE * float(np.trace(matrix)) / f.size, NO_NOISE)
+        return np.asarray(matrix + least * np.eye(f.size))
 
     @cached_property
     def process(self) -> _Process:
