@@ -141,6 +141,12 @@ def test_weighted_and_unweighted_events_add(model):
     assert halves.maximum().simulation == pytest.approx(whole.maximum().simulation, rel=1e-2)
 
 
+def test_a_few_weighted_events_do_not_stretch_the_error_of_many_others(model):
+    x = TOY.sample(0.5, 4000, seed=5)
+    sum_of_both = model.likelihood(x[:3], weights=np.ones(3)) + model.likelihood(x[3:])
+    assert sum_of_both.maximum().stat == pytest.approx(model.likelihood(x).maximum().stat, rel=0.01)
+
+
 @pytest.mark.parametrize("theta", [([0.3],), (), (0.3, 0.4), ("a",), ({},)])
 def test_what_is_no_point_is_refused(theta):
     with pytest.raises(gl.InputError, match="theta: "):

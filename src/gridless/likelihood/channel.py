@@ -11,7 +11,7 @@ from gridless.curves import chebyshev
 from gridless.curves.curve import Curve, add_series, ordered
 from gridless.errors import InputError
 from gridless.likelihood.agreement import Agreement
-from gridless.likelihood.sources import Source
+from gridless.likelihood.sources import ScoreSpread, Source
 from gridless.likelihood.warnings import EstimateWarning
 from gridless.templates.arrays import Array, as_number
 from gridless.templates.grid import Grid
@@ -99,8 +99,8 @@ class Channel:
         Parameters and bounds, and where the templates are.
     events : int
         Number of events.
-    scores : array (parameters, parameters, ...), optional
-        For weighted events sum_i w_i^2 s_i s_i^T, s_i = d log p / dt.
+    scores : ScoreSpread, optional
+        The variance of the slope, where the second derivatives do not tell.
     sources : mapping from str to Source
         Named sources of uncertainty, such as "simulation".
     agreement : Agreement, optional
@@ -129,7 +129,7 @@ class Channel:
     total: Array
     grid: Grid
     events: int
-    scores: Array | None = None
+    scores: ScoreSpread | None = None
     sources: Mapping[str, Source] = field(default_factory=dict)
     agreement: Agreement | None = None
     undivided: Array | None = None
@@ -159,7 +159,7 @@ class Channel:
             self,
             total=chebyshev.add(self.total, other.total),
             events=self.events + other.events,
-            scores=_add(self.scores, other.scores),
+            scores=_both(self.scores, other.scores),
             sources={
                 n: s + other.sources[n] for n, s in self.sources.items() if n in other.sources
             },
@@ -179,10 +179,6 @@ class Channel:
         grid, axis = self.grid, self.parameters.index(parameter)
         low, high = grid.bounds[axis]
         t = float((theta - low) / (high - low))
-        scores = self.scores
-        if scores is not None:
-            scores = np.delete(np.delete(scores, axis, 0), axis, 1)
-            scores = chebyshev.restrict(scores, axis + 2, t)
         undivided = self.undivided
         if undivided is not None:
             undivided = chebyshev.restrict(undivided, axis, t)
@@ -195,7 +191,7 @@ class Channel:
                 tuple(name for name in grid.parameters if name != parameter),
                 grid.labels,
             ),
-            scores=scores,
+            scores=self.scores and self.scores.restrict(axis, t),
             sources={name: source.restrict(axis, t) for name, source in self.sources.items()},
             agreement=self.agreement and self.agreement.restrict(axis, t),
             undivided=undivided,

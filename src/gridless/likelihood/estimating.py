@@ -120,7 +120,7 @@ def _slope_covariances(likelihood: "Likelihood") -> Covariances:
 def _score_covariance(channel: Channel, t: Array) -> Array:
     """The covariance of the slope of one channel: that of its scores, or its second derivatives."""
     if channel.scores is not None:
-        matrix = np.array([[Curve.of(c).value(t) for c in row] for row in channel.scores])
+        matrix = channel.scores.covariance(t)
         # Where a score hardly varies, what is interpolated may be negative: it is no variance.
         if np.linalg.eigvalsh(matrix).min() > 0:
             return matrix

@@ -338,10 +338,8 @@ class CurveTerm:
     def score_covariances(self, p: Array) -> dict[str, Array]:
         """The covariance of the gradient from every source of this channel."""
         channel, t = self.channel, self._own(p)
-        if channel.scores is None:
-            stat = self.curve.hessian(t)
-        else:
-            stat = np.array([[Curve.of(c).value(t) for c in row] for row in channel.scores])
+        spread = channel.scores
+        stat = self.curve.hessian(t) if spread is None else spread.covariance(t)
         found = {STAT: self._wide(stat)}
         for name, source in channel.sources.items():
             found[name] = self._wide(source.covariance(source.slopes(t)))

@@ -22,7 +22,7 @@ from gridless.errors import InputError
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.estimate import MODEL, SIMULATION
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.sources import ReplicaNoise
+from gridless.likelihood.sources import ReplicaNoise, ScoreSpread
 from gridless.measurement.measurement import Measurement
 from gridless.measurement.term import Sums, sums_of
 from gridless.model.evaluation import (
@@ -47,7 +47,7 @@ def calibrated_channel(
     """The likelihood that is calibrated by the templates: see `Calibration`."""
     size = len(calibration.centre)
     total, weight = np.zeros(size), 0.0
-    products, sums, squares = np.zeros((size, size)), np.zeros(size), 0.0
+    products, sums, squares, fourths = np.zeros((size, size)), np.zeros(size), 0.0, 0.0
     for part, c in mean_summaries(network, table):
         if weights is None:
             total += c.sum(0, dtype=torch.float64).numpy()
@@ -59,15 +59,16 @@ def calibrated_channel(
         products += (rows * (w**2)[:, None]).T @ rows
         sums += w**2 @ rows
         squares += float((w**2).sum())
+        fourths += float((w**4).sum())
     transform = calibration.transform
     y = (total - weight * calibration.centre) @ transform
     channel = channel_of_sum(calibration, grid, y, weight, len(table))
     if weights is None:
         return channel
-    scores = calibration.observed_spread(
+    spread = calibration.observed_spread(
         transform.T @ products @ transform, sums @ transform, squares
     )
-    return replace(channel, scores=scores)
+    return replace(channel, scores=ScoreSpread(spread, squares, fourths))
 
 
 def channel_of_sum(
@@ -78,7 +79,7 @@ def channel_of_sum(
         calibration.total(y, weight),
         grid,
         events,
-        scores=events * calibration.spread,
+        scores=ScoreSpread(events * calibration.spread, known=events),
         sources={
             SIMULATION: TemplateNoise(calibration, weight),
             MODEL: Interpolation(calibration, weight),
@@ -127,11 +128,14 @@ def learnt_channel(
                 "or replicas=0, with more events, or with bounds near the templates"
             )
         sources[SIMULATION] = ReplicaNoise(changes)
-    scores = None if weights is None else _scores(network, log_q, table, w, c.shape)
+    scores = None
+    if weights is not None:
+        spread = _score_spread(network, log_q, table, w, c.shape)
+        scores = ScoreSpread(spread, float((w**2).sum()), float((w**4).sum()))
     return Channel(c, grid, len(table), scores=scores, sources=sources)
 
 
-def _scores(
+def _score_spread(
     network: Network, log_q: Array, x: Array, weights: Array, sizes: tuple[int, ...]
 ) -> Array:
     """Coefficients of sum_i w_i^2 s_i s_i^T, s_i = d log p(t | x_i) / dt: see `Channel`."""

@@ -14,6 +14,7 @@ Array = NDArray[np.float64]
 
 UNPRINTABLE = {"Cc", "Cs"}  # Unicode categories: control characters, halves of characters
 SMALLEST_SQUARES = 1e-200  # sum of squared weights: a square of less is lost
+LARGEST_SQUARES = 1e150  # the same: fourth powers of more overflow
 LARGEST_SIZE = 1e15  # events: of more, sums lose single ones
 LARGEST_VALUE = 1e100  # of an observable: sums of squares of more overflow
 LEAST_WORTH = 2.0  # events that a sample must be worth: a single one has no spread
@@ -161,7 +162,7 @@ def check_squares(weights: Array) -> None:
     """Refuse weights whose squares, of which every uncertainty is made, no number can hold."""
     with np.errstate(over="ignore", under="ignore"):
         squares = float(np.square(weights).sum())
-    if np.any(weights) and not SMALLEST_SQUARES < squares < np.inf:
+    if np.any(weights) and not SMALLEST_SQUARES < squares < LARGEST_SQUARES:
         largest = np.abs(weights).max()
         raise InputError(
             f"weights: the largest is {largest:g}, and the sum of their squares is {squares:g}; "

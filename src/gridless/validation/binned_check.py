@@ -240,6 +240,8 @@ def _edges(score: Array, weights: Array, bins: int) -> Array:
     ordered, w = score[order], weights[order].clip(min=0)
     w = w / w.sum()
     information = w * (ordered - w @ ordered) ** 2
+    if not information.any():  # all weight is on events of one score
+        information = w
     upto = np.cumsum(w) + np.cumsum(information) / information.sum()
     places = np.searchsorted(upto, 2 * np.linspace(0, 1, bins + 1)[1:-1])
     return np.unique(ordered[places.clip(max=len(score) - 1)])
