@@ -1,13 +1,14 @@
-"""Ctrl-C while workers start."""
+"""Ctrl-C while workers start, and workers of another version."""
 
 import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gridless import parallel
+from gridless import InputError, parallel
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals of POSIX")
@@ -35,3 +36,18 @@ def test_ctrl_c_waits_until_workers_have_started():
         done.set()
         other.join()
     assert waited
+
+
+def test_workers_of_another_version_are_refused(monkeypatch):
+    """dask waited for ever for results of classes that this version does not have."""
+
+    class OtherVersion(ThreadPoolExecutor):
+        def submit(self, function, *arguments):
+            monkeypatch.setattr(parallel, "VERSION", "0.1.0")
+            return super().submit(function, *arguments)
+
+    with (
+        OtherVersion(1) as executor,
+        pytest.raises(InputError, match="workers have gridless"),
+    ):
+        parallel.run(abs, [(-1,)], executor, "title")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
 from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 from gridless.errors import InputError
 
 Report = Callable[[str], None]
+
+VERSION = version("gridless")
 
 # Environment of our dask workers, instead of dask's own, which includes MALLOC_TRIM_THRESHOLD_:
 # with that NumPy takes four times as long for large temporary arrays.
@@ -59,7 +62,7 @@ def run(
                 report(f"{number + 1} of {len(tasks)}")
             return results
         submit = _as_executor(executor).submit
-        futures = [submit(_call, function, task) for task in tasks]
+        futures = [submit(_call, function, task, VERSION) for task in tasks]
         try:
             for number, future in enumerate(_completed(futures, executor)):
                 _result(future)
@@ -97,9 +100,17 @@ def _has_workers(executor: Any) -> bool:
         return False
 
 
-def _call(function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+def _call(function: Callable[..., Any], task: tuple[Any, ...], asked_by: str) -> Any:
     """The result of a task, or the user's mistake as a value: a worker that raised it would log a
-    traceback, and dask would repeat the task."""
+    traceback, and dask would repeat the task.
+
+    dask waits for ever for a result that it cannot read, as of another version than `asked_by`.
+    """
+    if asked_by != VERSION:
+        return InputError(
+            f"executor: its workers have gridless {VERSION}, and {asked_by} asks them; install "
+            "the same version on both"
+        )
     try:
         return function(*task)
     except InputError as error:

@@ -28,7 +28,7 @@ from gridless.calibration.mean_curve import MeanCurve, fit_mean_curve
 from gridless.calibration.moments import Moments
 from gridless.curves import chebyshev
 from gridless.curves.polynomials import Powers, as_tensor, powers_up_to, slopes, terms
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, positive
 
 A_DEGREE = {1: 12, 2: 6, 3: 4}  # of the polynomials a, by the number of parameters
 SPREAD_SIZE = {1: 33, 2: 17, 3: 9}  # Chebyshev points per parameter of the score's variance
@@ -281,7 +281,7 @@ class _Smoothed:
 
     def __init__(self, moments: Moments, covariance: Array, least_events: int) -> None:
         self.t, self.size = moments.t, moments.effective.clip(min=1.0)
-        self.covariance = _positive(covariance)
+        self.covariance = positive(covariance)
         distance = np.linalg.norm(self.t[:, None] - self.t, axis=-1)
         np.fill_diagonal(distance, np.inf)
         self.width = 0.5 * float(np.median(distance.min(axis=1)))
@@ -300,13 +300,6 @@ class _Smoothed:
 
     def _events(self, t: Array) -> Array:
         return np.asarray(self._kernel(t).sum(axis=1))
-
-
-def _positive(matrices: Array) -> Array:
-    """Covariances whose eigenvalues are positive; weights of either sign may break that."""
-    values, vectors = np.linalg.eigh(matrices)
-    floor = 1e-3 * np.median(values)
-    return np.asarray(np.einsum("kij,kj,klj->kil", vectors, values.clip(min=floor), vectors))
 
 
 def _potentials(

@@ -15,6 +15,8 @@ from gridless.templates.arrays import Array
 # Points per parameter to choose from, for 1, 2 and 3 parameters.
 SIZES = {1: (17, 33, 65, 129, 257, 513, 1025), 2: (9, 17, 33, 65, 129), 3: (5, 9, 17, 33)}
 
+FEW_POINTS = 64  # up to here cosines are faster than NumPy's recursion, which loops over the degree
+
 
 def points(size: int) -> Array:
     """t_j = (1 - cos(pi j / (size - 1))) / 2, from 0 to 1, both included."""
@@ -46,18 +48,25 @@ def evaluate(c: Array, t: Array) -> Array:
     result: Array = c
     rows = t.reshape(-1, t.shape[-1])
     for p in range(rows.shape[1]):
-        basis = chebyshev.chebvander(2 * rows[:, p] - 1, c.shape[p] - 1)
+        basis = _polynomials(rows[:, p], c.shape[p])
         # The first axis of coefficients is summed; later ones belong to each point on its own.
         sum_axis = "nk,k...->n..." if p == 0 else "nk,nk...->n..."
         result = np.asarray(np.einsum(sum_axis, basis, result), float)
     return result.reshape(t.shape[:-1])
 
 
+def _polynomials(t: Array, size: int) -> Array:
+    """T_k(2 t - 1) for k < size at points (points,): (points, size)."""
+    x = 2 * t - 1
+    if len(x) > FEW_POINTS or np.abs(x).max(initial=0) > 1:
+        return np.asarray(chebyshev.chebvander(x, size - 1))
+    return np.asarray(np.cos(np.arccos(x)[:, None] * np.arange(size)))
+
+
 def restrict(c: Array, axis: int, t: float) -> Array:
     """Coefficients in the other parameters with the parameter of `axis` held at t."""
-    return np.asarray(
-        np.tensordot(chebyshev.chebvander(2 * t - 1, c.shape[axis] - 1), c, axes=(-1, axis))
-    ).reshape(np.delete(c.shape, axis))
+    terms = _polynomials(np.array([t]), c.shape[axis])[0]
+    return np.asarray(np.tensordot(terms, c, axes=(0, axis)))
 
 
 def part(c: Array, axis: int, low: float, high: float) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gridless.measurement.features import Features
 from gridless.measurement.process import Process
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, positive
 from gridless.templates.grid import Grid
 
 FREE = 1e6  # units of a variation: the error of a free nuisance parameter that nothing tells of
@@ -144,7 +144,7 @@ class Measurement:
         each = np.array([process.event_covariance(t) for process in self.processes])
         rest = state.means - state.mean
         each = each + rest[:, :, None] * rest[:, None, :]
-        return np.asarray(np.tensordot(state.shares, each, 1))
+        return positive(np.tensordot(state.shares, each, 1))
 
     def statistics(self, p: Array, size: Array) -> Array:
         """The covariance (d, d) of mu from the statistics of the simulation, where the systematics

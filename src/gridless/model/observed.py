@@ -139,9 +139,10 @@ def _score_spread(
     network: Network, log_q: Array, x: Array, weights: Array, sizes: tuple[int, ...]
 ) -> Array:
     """Coefficients of sum_i w_i^2 s_i s_i^T, s_i = d log p(t | x_i) / dt: see `Channel`."""
-    # Squares of slopes need as many points as the likelihood, and no fewer than these.
-    least = chebyshev.SIZES[len(sizes)][0]
-    sizes = tuple(max(size, least) for size in sizes)
+    # Squares of slopes need as many points as the likelihood, and no fewer than these; a variance
+    # need not be known as well as a likelihood that asks for the most.
+    least, *_, most, _ = chebyshev.SIZES[len(sizes)]
+    sizes = tuple(min(max(size, least), most) for size in sizes)
     t = chebyshev.box_points(sizes)
     subtracted = chebyshev.evaluate(log_q, t)
     count = len(sizes)

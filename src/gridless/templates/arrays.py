@@ -17,6 +17,7 @@ SMALLEST_SQUARES = 1e-200  # sum of squared weights: a square of less is lost
 LARGEST_SQUARES = 1e150  # the same: fourth powers of more overflow
 LARGEST_SIZE = 1e15  # events: of more, sums lose single ones
 LARGEST_VALUE = 1e100  # of an observable: sums of squares of more overflow
+LEAST_EIGENVALUE = 1e-3  # of a covariance, to its median one
 LEAST_WORTH = 2.0  # events that a sample must be worth: a single one has no spread
 
 
@@ -203,6 +204,22 @@ def covariance_root(covariance: Array) -> Array:
     """A matrix whose product with its transpose is the covariance, singular or not."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(values.clip(min=0)))
+
+
+def positive(covariance: Array) -> Array:
+    """The covariance (..., d, d) with eigenvalues of at least a thousandth of the median one:
+    weights of either sign, or shares of processes below 0, may leave others.
+
+    Examples
+    --------
+    >>> positive(np.diag([4.0, 2.0, -1.0])).diagonal().tolist()
+    [4.0, 2.0, 0.002]
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    floor = LEAST_EIGENVALUE * np.median(values)
+    return np.asarray(
+        (vectors * values.clip(min=floor)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    )
 
 
 def symmetric_power(covariance: Array, power: float) -> Array:
