@@ -37,6 +37,7 @@ X = np.linspace(-1, 2, 50)
         (lambda m: m.at(0.4).shares("x", 0.5), "edges: 0.5; give a list of rising numbers"),
         (lambda m: m.at(0.4).p_value("x", ["a"]), "not a table of numbers"),
         (lambda m: m.likelihood(X, by=[None] * len(X)), "by: object for groups"),
+        (lambda m: m.likelihood(X, by=[[1], 2]), "by: .*; give one number or text for each event"),
         (lambda m: m.likelihood(X).belt(toys=2.5), "toys: 2.5; give a whole number"),
         (lambda m: m.likelihood(X).belt(points=2), "points: 2; give a whole number from 3"),
         (lambda m: m.likelihood(X).belt(seed=-1), "seed: -1; give a whole number"),

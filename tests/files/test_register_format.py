@@ -102,6 +102,23 @@ def test_a_subclass_of_table_can_be_the_opener(tmp_path):
     assert gl.read(tmp_path / "a.tally", "n").x[:, 0].tolist() == [0, 1, 2]
 
 
+def test_columns_of_different_lengths_are_refused(tmp_path):
+    class Ragged(gl.Table):
+        columns = ("a", "b")
+        events = 3
+
+        def __init__(self, path, name):
+            pass
+
+        def blocks(self, names, size, rows=(0, None)):
+            yield {"a": np.arange(3.0), "b": np.arange(2.0)}
+
+    gl.register_format(".ragged", Ragged)
+    (tmp_path / "a.ragged").write_text("a b")
+    with pytest.raises(gl.InputError, match="'b' has 2 rows where others have 3; the file is dama"):
+        gl.read(tmp_path / "a.ragged", ["a", "b"])
+
+
 @pytest.mark.parametrize(
     ("suffix", "message"),
     [

@@ -1,6 +1,7 @@
 """Closure: what it computes, what does not count, and that any form of samples will do."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -122,3 +123,16 @@ def test_constrained_and_fixed_parameters():
     assert fixed.parameters == ("t1",)
     assert fixed.true.tolist() == [0.4]
     assert fixed.value[0] == pytest.approx(constrained["t1"].value[0], abs=0.02)
+
+
+@pytest.mark.parametrize("covariance", [np.zeros((2, 2)), np.ones((2, 2))])
+def test_a_maximum_without_correlations_has_a_chi2_all_the_same(covariance):
+    example = TwoParameters()
+    model = gl.fit(example.templates(1_000, seed=1, templates=3), hidden=4, epochs=5, replicas=0)
+    found = gl.closure(model, {(0.4, 0.6): example.sample((0.4, 0.6), 500, seed=2)})
+    estimate = replace(found.estimates[0], covariances={"stat": covariance})
+    closure = replace(found, estimates=(estimate,))
+    pulls = np.array([closure[name].pull[0] for name in closure])
+    alone = pulls @ pulls if not covariance.any() else pulls.sum() ** 2 / 4
+    assert closure.chi2 == pytest.approx(alone)
+    json.dumps(closure.to_dict(), allow_nan=False)

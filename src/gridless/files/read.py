@@ -298,8 +298,16 @@ def _columns_of(
 
 def _compute(source: Any, block: Block, query: Query, first: int) -> tuple[Array, Array | None]:
     """x and weights of the selected rows of a block that begins at row `first`."""
+    lengths = {name: len(column) for name, column in block.items()}
+    count = max(lengths.values())
+    for name, length in lengths.items():
+        if length < count:
+            raise InputError(
+                f"{label(source)}: column {name!r} has {length:,} rows where others have "
+                f"{count:,}; the file is damaged, make it again"
+            )
+    rows = first + np.arange(count)
     try:
-        rows = first + np.arange(len(next(iter(block.values()))))
         kept = block = {ENTRY: rows, **block}
         if query.selection is not None:
             passes = _condition(query.selection, _with_aliases(query.selection, block, query))

@@ -195,7 +195,10 @@ def grouped(likelihood_of: Evaluate, table: Array, weights: Array | None, by: An
     by : array (events,)
         The group of each: numbers or texts.
     """
-    labels = np.asarray(by)
+    try:
+        labels = np.asarray(by)
+    except ValueError as error:
+        raise InputError(f"by: {error}; give one number or text for each event") from error
     if labels.shape != (len(table),):
         raise InputError(
             f"by: {labels.shape} for {len(table)} events that are used; give one group per event"

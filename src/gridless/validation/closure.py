@@ -220,7 +220,9 @@ class Closure(ByName[ParameterClosure]):
         total = 0.0
         for pull, estimate in zip(pulls[self.usable], self._usable_estimates, strict=True):
             matrix = correlation(estimate.covariances[STAT])
-            total += float(pull @ np.linalg.solve(matrix, pull))
+            # A maximum without curvature has no correlations: its pulls count on their own.
+            matrix = np.where(np.isfinite(matrix), matrix, np.eye(len(matrix)))
+            total += float(pull @ np.linalg.pinv(matrix, hermitian=True) @ pull)
         return total
 
     @property
