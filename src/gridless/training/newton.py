@@ -28,6 +28,8 @@ POOR_GAIN = 0.25
 MAX_NEWTON_PARAMETERS = 2000
 # Gradients held at once: events times parameters times members.
 GRADIENT_NUMBERS = 2_000_000
+# Columns of the curvature that are made at once: few, as those above its diagonal are work in vain.
+COLUMNS = 64
 # Units of log likelihood that a Newton step must promise to be taken.
 MIN_GAIN = 0.1
 
@@ -70,9 +72,11 @@ def newton(
     gain was predicted. Ends after `steps`, or when no member expects to gain more than `tolerance`.
     """
     value, slope = objective()
-    matrix = curvature()
     damping = torch.full_like(value, FIRST_DAMPING)
+    better = torch.ones_like(value, dtype=torch.bool)
     for _ in range(steps):
+        if bool(better.any()):
+            matrix = curvature()
         here = flatten(network.parameters())
         unit = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
         damped = matrix + damping[:, None, None] * unit
@@ -93,8 +97,6 @@ def newton(
         slope = torch.where(better.unsqueeze(-1), new_slope, slope)
         factor = torch.where(gain > GOOD_GAIN, 0.5, torch.where(gain > POOR_GAIN, 1.0, 2.0))
         damping = damping * factor
-        if bool(better.any()):
-            matrix = curvature()
     return value
 
 
@@ -156,7 +158,11 @@ def fisher(trainer: "Trainer", events: Events) -> Tensor:
     roots = replace(events, weights=events.weights.sign() * events.weights.abs().sqrt())
     for part in roots.chunks(max(1, GRADIENT_NUMBERS // (members * size))):
         g = event_gradients(trainer, part)
-        matrix += (g @ g.mT).cpu().double()
+        # The matrix is symmetric: its lower half is enough.
+        for start in range(0, size, COLUMNS):
+            own = slice(start, start + COLUMNS)
+            matrix[:, start:, own] += (g[:, start:] @ g[:, own].mT).cpu().double()
+    matrix = matrix.tril() + matrix.tril(-1).mT
     return distributed.total(matrix) / events.total[:, None, None]
 
 
