@@ -22,10 +22,10 @@ def run_demo(output: Path, events: int, seed: int, console: Console) -> None:
     example = TwoObservables()
     console.rule("1  Simulate: ten templates between 0 and 1")
     templates = example.templates(events, seed)
-    console.print(str(templates.audit(components=2)), highlight=False)
+    console.print(str(templates.audit()), highlight=False)
 
-    console.rule("2  Fit: a mixture of two Gaussians from two hidden layers")
-    model = fit(templates, basis="gaussian", components=2, hidden=(16, 16), seed=seed)
+    console.rule("2  Fit: held-out events choose the network, the templates calibrate it")
+    model = fit(templates, seed=seed)
     console.print(repr(model), highlight=False)
 
     console.rule("3  Measure 10,000 events of unknown theta")
