@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from itertools import compress
 from typing import Any, ClassVar
 
 import numpy as np
@@ -217,8 +218,9 @@ class Closure(ByName[ParameterClosure]):
     def chi2(self) -> float:
         """Sum of the squared pulls; with several parameters, with their correlations."""
         pulls = np.stack([one.pull for one in self.by_name.values()], axis=1)
+        counted = zip(pulls[self.usable], compress(self.estimates, self.usable), strict=True)
         total = 0.0
-        for pull, estimate in zip(pulls[self.usable], self._usable_estimates, strict=True):
+        for pull, estimate in counted:
             matrix = correlation(estimate.covariances[STAT])
             # A maximum without curvature has no correlations: its pulls count on their own.
             matrix = np.where(np.isfinite(matrix), matrix, np.eye(len(matrix)))
@@ -234,10 +236,6 @@ class Closure(ByName[ParameterClosure]):
     def at_bound(self) -> Array:
         """The true theta of the samples that do not count (samples, parameters)."""
         return read_only(self.truth[~self.usable])
-
-    @property
-    def _usable_estimates(self) -> list[Estimate]:
-        return [e for e, usable in zip(self.estimates, self.usable, strict=True) if usable]
 
     def to_dict(self) -> dict[str, Any]:
         """The closure for machines, in what JSON can hold: what `--json` prints.
