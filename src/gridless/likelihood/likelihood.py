@@ -164,14 +164,14 @@ class Likelihood(Displayed, Derived):
         t = self.grid.to_unit(points[..., None] if len(self.parameters) == 1 else points)
         return np.asarray(self.curve(t) - self._floor)
 
-    def profile(self, parameter: str, theta: Any) -> Array:
+    def profile(self, parameter: str, values: Any) -> Array:
         """The likelihood at values of one parameter, the others at their best, less its minimum.
 
         Parameters
         ----------
         parameter : str
             Which parameter.
-        theta : array
+        values : array
             Its values.
 
         Returns
@@ -191,7 +191,7 @@ class Likelihood(Displayed, Derived):
         axis = self._axis(parameter)
         function = minimum.profile(self.curve, [axis], self.unit_best)
         low, high = self.grid.bounds[axis]
-        t = (as_numbers(theta, "theta") - low) / (high - low)
+        t = (as_numbers(values, "values") - low) / (high - low)
         rises = [function(np.array([one])) - self._floor for one in t.ravel()]
         return np.array(rises).reshape(t.shape)
 
