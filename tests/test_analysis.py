@@ -35,6 +35,16 @@ def test_an_analysis_is_begun_from_files(tmp_path, monkeypatch):
     assert analysis.observables == {"m_T": "m_T", "jet.pt": "jet.pt", "sign": "sign"}
 
 
+def test_numbers_of_events_are_no_observables_and_bounds_are_round(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for mass in ("40", "43.3333", "46.6667"):
+        Path(f"m_{mass}.csv").write_text("E,number,evtNr,row,number_of_jets\n70,1,1,1,3\n")
+    Path("a.yaml").write_text(starting_analysis("m_{m}.csv"))
+    analysis = load_analysis(Path("a.yaml"))
+    assert analysis.parameters == {"m": (38.333, 48.333)}
+    assert list(analysis.observables) == ["E", "number_of_jets"]
+
+
 def test_the_defaults_are_those_of_fit():
     import inspect
 

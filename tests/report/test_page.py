@@ -14,6 +14,7 @@ from gridless.model.storage.file import current_versions
 from gridless.paper.choices import QUICK
 from gridless.paper.run import reproduce
 from gridless.report.page import Section, Statement, render_report
+from gridless.report.typeset import ranges_html
 
 
 def test_text_is_escaped_and_statements_have_a_verdict():
@@ -35,6 +36,10 @@ def test_without_jinja2_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(InputError, match=r"pip install 'gridless\[report\]'"):
         render_report("title", "intro", {})
+
+
+def test_the_outermost_templates_are_named_not_the_bounds(model):
+    assert "from 0.05 to 0.95" in ranges_html(model.grid)
 
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

@@ -1,9 +1,12 @@
 """Sizes chosen by held-out events."""
 
+from dataclasses import replace
+
 import pytest
 
 import gridless as gl
 from gridless.examples import HardToTell, ManyObservables, OneObservable, OnlyWidth
+from gridless.model.record import TriedSize
 
 TEN = ManyObservables()
 
@@ -53,6 +56,14 @@ def test_the_sizes_are_saved(tmp_path):
     model = gl.fit(OneObservable().templates(500, seed=1), epochs=2)
     model.save(tmp_path / "model.safetensors")
     assert gl.load(tmp_path / "model.safetensors").record.sizes == model.record.sizes
+
+
+def test_a_size_that_was_tried_with_more_networks_than_trained_says_so(model):
+    tried = TriedSize(2, (8,), 46, 5.0, True, 0.1, 4), TriedSize(2, (8,), 46, 4.0, False, 1.0, 4)
+    model = replace(model, record=replace(model.record, sizes=tried))
+    text = "degree 2, 8 hidden units, ridge 0.1, 4 networks +5.0 (taken), but 1 network(s)\n"
+    assert text in repr(model)
+    assert repr(model).count("but 1") == 1
 
 
 def closure_of(model):

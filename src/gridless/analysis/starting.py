@@ -1,6 +1,7 @@
 """The analysis.yaml that `gridless init` writes: an example, or what is found in your files."""
 
 import json
+import math
 import re
 
 from gridless.files.read import open_table
@@ -56,7 +57,7 @@ fit:
 _WEIGHT = re.compile(r"w|weights?|(event|gen|mc)_?weight", re.IGNORECASE)
 # Names of columns that are hardly observables: weights, and numbers of events and runs.
 _NO_OBSERVABLE = re.compile(
-    r"w|w[_0-9].*|.*weight.*|(event|run|lumi|entry|index|id)\w*", re.IGNORECASE
+    r"w|w[_0-9].*|.*weight.*|(event|evt|run|lumi|entry|index|id)\w*|number|nr|row", re.IGNORECASE
 )
 
 
@@ -111,8 +112,8 @@ def starting_analysis(pattern: str) -> str:
     for name in found[0][0]:
         values = sorted({at[name] for at, _ in found})
         first, last = (values[:2], values[-2:]) if len(values) > 1 else ([0.0, 1.0], [0.0, 1.0])
-        low = values[0] - (first[1] - first[0]) / 2
-        high = values[-1] + (last[1] - last[0]) / 2
+        low = _rounded(values[0], (first[0] - first[1]) / 2)
+        high = _rounded(values[-1], (last[1] - last[0]) / 2)
         bounds.append(f"  {name}: [{low:.10g}, {high:.10g}]")
     lines = ["  # All columns of the first file; delete those that are not for the fit."]
     columns = number_columns(found[0][1])
@@ -128,6 +129,11 @@ def starting_analysis(pattern: str) -> str:
         text = text.replace("# weight: w_gen * w_pileup", f"weight: {_quoted(weights[0])}", 1)
     labels = "\n".join(f"#   {name}: ${name}$ [unit]" for name in found[0][0])
     return text.replace("#   mtop: $m_t$ [GeV]\n#   m_jjb: $m_{jjb}$ [GeV]", labels, 1)
+
+
+def _rounded(value: float, step: float) -> float:
+    """value + step to a thousandth of the step: names of files have rounded values, 43.3333."""
+    return round(value + step, 3 - math.floor(math.log10(abs(step))))
 
 
 def _quoted(text: str) -> str:

@@ -145,9 +145,18 @@ class Model(Simulating):
             f"max |log q| = {self.implied_prior.max_log:.3g}"
             + (f"\n  nuisance parameters {', '.join(self.nuisances)}" if self.nuisances else "")
             + ("\n  sizes tried, with their gain:" if self.record.sizes else "")
-            + "".join(f"\n    {size}" for size in self.record.sizes)
+            + "".join(f"\n    {size}" for size in self._sizes())
             + (f"\n  {self.check}" if self.check is not None else "")
         )
+
+    def _sizes(self) -> list[str]:
+        """The sizes that were tried. The one that was taken may have been tried with more networks
+        than were then trained."""
+        count = self.network.members
+        return [
+            str(size) + (f", but {count} network(s)" * (size.chosen and size.members != count))
+            for size in self.record.sizes
+        ]
 
     def _repr_html_(self) -> str:
         network, record = self.network, self.record
@@ -163,7 +172,7 @@ class Model(Simulating):
             "objective, prior": f"{self.options.to_dict()['objective']}, {self.options.prior}",
             "gain on held-out events": gain,
             "max |log q|": f"{self.implied_prior.max_log:.3g}",
-            "sizes tried, with their gain": "; ".join(str(size) for size in record.sizes),
+            "sizes tried, with their gain": "; ".join(self._sizes()),
             "score check": "" if self.check is None else str(self.check).partition(": ")[2],
         }
         cells = [[escape(name), escape(text)] for name, text in rows.items() if text]

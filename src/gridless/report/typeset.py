@@ -121,14 +121,15 @@ def titles_html(grid: Grid) -> Markup:
 
 
 def ranges_html(grid: Grid) -> Markup:
-    """`m_t from 165 to 180 GeV`: the parameters of a grid with their bounds."""
+    """`m_t from 165.75 to 179.25 GeV`: the parameters of a grid with the outermost templates."""
     shown = []
-    for name, (low, high) in zip(grid.parameters, grid.bounds.tolist(), strict=True):
+    ends = zip(grid.values.min(axis=0), grid.values.max(axis=0), strict=True)
+    for name, (low, high) in zip(grid.parameters, ends, strict=True):
         label = grid.labels.get(name, "")
         unit = unit_of(label)
         behind = f"{THIN}{label_html(unit)}" if unit else ""
-        ends = f"{_power(f'{low:g}')} to {_power(f'{high:g}')}"
-        shown.append(symbol_html(name, label) + Markup(f" from {ends}{behind}"))
+        span = f"{_power(f'{low:g}')} to {_power(f'{high:g}')}"
+        shown.append(symbol_html(name, label) + Markup(f" from {span}{behind}"))
     return Markup(", ").join(shown)
 
 

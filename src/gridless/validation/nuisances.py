@@ -12,6 +12,9 @@ from gridless.model.combined import Channels
 from gridless.model.model import Model
 from gridless.templates.arrays import Array
 
+# Intervals have every uncertainty, so that a pull by their width would be another one.
+PULLS = "pulls are over the error without constraints, at whose centres samples are taken to be"
+
 
 def nuisances_of(estimates: Sequence[Estimate]) -> list[dict[str, dict[str, Any]]]:
     """Of each estimate value, error, pull and impacts of every nuisance parameter, by name; empty
@@ -37,9 +40,10 @@ def varying_shares(estimates: Sequence[Estimate], parameter: str) -> Array:
 
 
 def nuisance_notes(estimates: Sequence[Estimate]) -> list[str]:
-    """A line for every nuisance parameter: its values in all samples, and their errors."""
+    """What pulls are over, and a line for every nuisance parameter: its values in all samples, and
+    their errors."""
     found = nuisances_of(estimates)
-    lines = []
+    lines = [PULLS] if found and found[0] else []
     for name in found[0] if found else ():
         value = np.array([one[name]["value"] for one in found])
         error = np.mean([one[name]["error"] for one in found])
