@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import chdtrc
 from scipy.stats import kstest
 
+from gridless.calibration import left_out
 from gridless.calibration.calibration import calibrate, from_arrays
-from gridless.calibration.check import scatter_p_value, score_check
+from gridless.calibration.check import scatter_p_value, score_check, template_p_values
 from gridless.calibration.moments import Moments
 from gridless.calibration.source import Interpolation, TemplateNoise
 from gridless.curves import minimum
@@ -191,6 +193,24 @@ def test_means_that_change_fast_between_templates_do_not_look_wrong():
         for seed in range(10)
     ]
     assert not any(check.suspects for check in made)
+
+
+def test_the_work_of_the_template_check_grows_with_the_square_of_the_templates(monkeypatch):
+    def p_values_of(count):
+        """How many p-values are taken in the check of so many templates."""
+        t = (np.arange(count) + 0.5)[:, None] / count
+        calibration = calibrate(moments_of(lambda x: x[:, None] * 1.0, gaussian, 100, t=t))
+        taken = []
+
+        def counted(dof, chi2):
+            taken.append(chi2.size)
+            return chdtrc(dof, chi2)
+
+        monkeypatch.setattr(left_out, "chdtrc", counted)
+        assert (template_p_values(calibration) > 1e-5).all()
+        return sum(taken)
+
+    assert p_values_of(30) < 1.2 * (30 / 15) ** 2 * p_values_of(15)
 
 
 @pytest.mark.parametrize("pair", [(3, 4), (2, 6), (0, 9)])

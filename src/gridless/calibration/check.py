@@ -105,8 +105,9 @@ class ScoreCheck(Lines):
         return min(self.p_value, self.scatter) < FAILED_P_VALUE
 
 
-def score_check(calibration: Calibration) -> ScoreCheck:
-    """The check of a calibration, from what the fit of its mean curve has left."""
+def score_check(calibration: Calibration, p_values: Array | None = None) -> ScoreCheck:
+    """The check of a calibration, from what the fit of its mean curve has left; with the p-values
+    of its templates where they are known already."""
     mean, t = calibration.mean, calibration.t
     da = calibration.score_slopes(t)
     information = np.einsum("kpi,kqi->kpq", da, mean.slopes(t))
@@ -124,7 +125,7 @@ def score_check(calibration: Calibration) -> ScoreCheck:
         np.sqrt(np.diagonal(of_event, axis1=1, axis2=2).clip(min=0)),
         mean.chi2,
         mean.dof,
-        template_p_values(calibration),
+        template_p_values(calibration) if p_values is None else p_values,
         mean.information,
     )
 

@@ -276,7 +276,9 @@ class Model(Simulating):
         if self.known is None:
             return None
         learnt = self._learnt_score(self.known, 1.0).check()
-        found = score_check(self.known) if self.options.calibrate else learnt
+        found = learnt
+        if self.options.calibrate:
+            found = score_check(self.known, learnt.p_values)
         outputs, kept = self.known.transform.shape
         if kept < outputs:
             return found  # directions that were left out hide what the network's own score is
