@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import Any
 
 INTERRUPTED = 130  # exit code of a program that Ctrl-C ended, as shells have it
@@ -21,6 +22,10 @@ def run() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A name that the terminal cannot show is spelt out.
+            stream.reconfigure(errors="backslashreplace")
     try:
         from gridless.cli.main import main
 

@@ -187,7 +187,7 @@ def write_example(folder: Path, events: int = 6_000, seed: int = 1, *, force: bo
     texts = {"analysis.yaml": ANALYSIS, "measurement.yaml": MEASUREMENT, "README.md": README}
     for name, text in texts.items():
         text = text.replace("SOURCE", source).replace("SUFFIX", kind.suffix)
-        write_whole(folder / name, text.encode())
+        write_whole(folder / name, text)
     return folder / "README.md"
 
 
@@ -256,7 +256,7 @@ def _write_parquet(path: Path, columns: Columns) -> None:
 def _write_csv(path: Path, columns: Columns) -> None:
     rows = np.column_stack(list(columns.values()))
     lines = [",".join(columns), *(",".join(f"{v:.5g}" for v in row) for row in rows)]
-    write_whole(path, "\n".join([*lines, ""]).encode())
+    write_whole(path, "\n".join([*lines, ""]))
 
 
 ANALYSIS = """\

@@ -140,6 +140,12 @@ def test_numbers_in_a_file_whose_products_overflow_are_refused():
         from_arrays(arrays | {"a": arrays["a"] * 1e200}).check(len(T), 1)
 
 
+def test_templates_outside_of_the_bounds_in_a_file_are_refused():
+    arrays = calibrate(exact_moments()).arrays()
+    with pytest.raises(ValueError, match=r"calibration.t has templates outside of the bounds"):
+        from_arrays(arrays | {"t": arrays["t"] - 1e30}).check(len(T), 1)
+
+
 def test_a_summary_that_is_the_same_for_all_events_is_refused():
     nothing = np.zeros((5, 2, 2))
     with pytest.raises(InputError, match="the same for all events"):

@@ -173,3 +173,19 @@ def test_an_interrupt_while_loading_is_one_line_and_code_130(module):
     code = INTERRUPTED_IMPORT.format(module=module)
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (130, "gridless: interrupted\n")
+
+
+def test_names_that_are_no_text_are_spelt_out_on_the_page_and_in_the_terminal(folder):
+    name = os.fsdecode(b"top_\xff")
+    model = gl.load("m.safetensors")
+    gl.write_report("page.html", model, command=f"gridless report {name}.safetensors")
+    assert r"top_\udcff.safetensors" in (folder / "page.html").read_text("utf-8")
+    command = [sys.executable, "-m", "gridless", "export", "m.safetensors", "data.npz"]
+    done = subprocess.run(
+        [*command, "--curve", f"{name}.json"],
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},  # strict, as in most languages
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"written to top_\udcff.json" in done.stdout

@@ -24,6 +24,11 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_text_is_utf8_and_what_that_cannot_hold_is_spelt_out(tmp_path):
+    write_whole(tmp_path / "a.txt", "\u00b5 of top_\udcff.root")
+    assert (tmp_path / "a.txt").read_text("utf-8") == "\u00b5 of top_\\udcff.root"
+
+
 def test_folders_are_made(tmp_path):
     write_whole(tmp_path / "a" / "b" / "c.txt", b"x")
     assert (tmp_path / "a" / "b" / "c.txt").read_bytes() == b"x"

@@ -41,6 +41,7 @@ LOCAL_EVENTS = 500
 POOR_FIT = 0.01  # p-value below which a curve does not describe the means of the templates
 MAX_POWER = 64  # of a polynomial: more than any calibration has
 LARGEST = 1e50  # of a number in a file: products of several are finite
+OUTSIDE = 1e-6  # of the range: how far rounding may put a template beyond a bound
 MIN_INFORMATION = 1e-3  # of a score, relative to its largest: less does not gain weight in the fit
 
 
@@ -193,6 +194,8 @@ class Calibration:
                 raise ValueError(f"calibration.{name} is {array.shape} and not {shape}")
             if np.abs(array).max(initial=0) > LARGEST:
                 raise ValueError(f"calibration.{name} has a number over {LARGEST:g}")
+        if self.t.min() < -OUTSIDE or self.t.max() > 1 + OUTSIDE:
+            raise ValueError("calibration.t has templates outside of the bounds")
         for powers in (self.a_powers, self.b_powers, mean.powers):
             if powers.min() < 0 or powers.max() > MAX_POWER:
                 raise ValueError(f"a power of the calibration is not 0 to {MAX_POWER}")

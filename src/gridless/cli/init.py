@@ -28,7 +28,7 @@ def init(output: Path, templates: str | None, force: bool, machine: bool) -> Non
     if exists(output) and not force:
         raise InputError(f"{output}: already exists; give another name, or --force")
     text = starting_analysis(_from(output.parent, templates)) if templates else TEMPLATE
-    write_whole(output, text.encode())
+    write_whole(output, text)
     if machine:
         print_json({"analysis": str(output)})
     else:

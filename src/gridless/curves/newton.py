@@ -76,8 +76,10 @@ def inverse_on(hessian: Array, moves: NDArray[np.bool_]) -> Array | None:
     if not moves.any() or (size <= 0).any():
         return None
     scaled = own / np.outer(size, size)
-    if np.linalg.eigvalsh(scaled).min() <= 1e-12:
+    values, vectors = np.linalg.eigh(scaled)
+    if values.min() <= 1e-12:
         return None
     result = np.zeros_like(hessian)
-    result[np.ix_(moves, moves)] = np.linalg.inv(scaled) / np.outer(size, size)
+    # Of these values, so that no rounding makes a variance negative.
+    result[np.ix_(moves, moves)] = (vectors / values) @ vectors.T / np.outer(size, size)
     return result

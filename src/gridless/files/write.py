@@ -20,11 +20,13 @@ _NAME_KEPT = 40  # characters of the name in that of its temporary file, which m
 _STALE = 3600.0  # seconds after which a temporary file is what a killed process left
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes | str) -> None:
     """Write a file so that at every moment either the old or the whole new one is there.
 
-    A link stays, and the file behind it is written. A file that was there keeps its mode.
+    A link stays, and the file behind it is written. A file that was there keeps its mode. A text is
+    written in UTF-8.
     """
+    content = content if isinstance(content, bytes) else as_utf8(content)
     target = check_writable(path)
     temporary = target.with_name(f"{_temporary(target)}{secrets.token_hex(8)}.part")
     try:
@@ -43,6 +45,11 @@ def write_whole(path: Path, content: bytes) -> None:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def as_utf8(text: str) -> bytes:
+    """The text in UTF-8; what that cannot hold, as some names of files have, is spelt out."""
+    return text.encode(errors="backslashreplace")
 
 
 def check_writable(path: Path) -> Path:

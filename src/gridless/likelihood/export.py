@@ -196,5 +196,5 @@ def write_curve(
             f"{target}: kind {chosen!r}; give kind='json', 'csv' or 'hepdata', or a name that ends "
             f"with {', '.join(ENDINGS)}"
         )
-    write_whole(target, text.encode())
+    write_whole(target, text)
     return target

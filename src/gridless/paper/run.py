@@ -61,7 +61,7 @@ def reproduce(folder: Path, choices: Choices, names: Sequence[str], console: Con
         theirs="The paper",
         notices=[QUICK_NOTICE] if choices.name == "quick" else [],
     )
-    write_whole(folder / "report.html", page.encode())
+    write_whole(folder / "report.html", page)
     console.print(f"{agree} of {len(statements)} statements agree")
     console.print(f"open {folder / 'report.html'}", highlight=False)
     return agree == len(statements)

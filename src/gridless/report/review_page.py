@@ -118,7 +118,7 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
         card=card,
     )
     target = as_path(path)
-    write_whole(target, page.encode())
+    write_whole(target, page)
     return target
 
 

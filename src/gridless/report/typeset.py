@@ -13,6 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from gridless import strict_json
+from gridless.files.write import as_utf8
 from gridless.likelihood.estimate import ParameterEstimate
 from gridless.results import printing
 from gridless.results.labels import label_html, symbol_of, unit_of
@@ -95,7 +96,7 @@ def prose(text: str) -> Markup:
 
 def data_address(text: str, kind: str) -> str:
     """A text as an address that holds it."""
-    return f"data:{kind};base64,{base64.b64encode(text.encode()).decode()}"
+    return f"data:{kind};base64,{base64.b64encode(as_utf8(text)).decode()}"
 
 
 def symbol_html(name: str, label: str = "") -> Markup:

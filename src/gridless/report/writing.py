@@ -87,7 +87,7 @@ def write_report(  # noqa: PLR0913
         card=make_card(subject),
     )
     target = as_path(path)
-    write_whole(target, page.encode())
+    write_whole(target, page)
     return target
 
 
