@@ -119,6 +119,17 @@ def test_a_newton_step_finds_the_profile_of_whole_fits(model):
         assert fit.profiled({0: 0.35})[0] - fit.floor == pytest.approx(rise, abs=0.1)
 
 
+def test_many_points_at_once_are_those_one_by_one(model):
+    """A belt asks for thousands of points: one by one they took half a minute."""
+    joint = model.likelihood(EXAMPLE.sample(0.5, 500, seed=2)).joint
+    (term,) = joint.terms_at(joint.best)
+    points = joint.best + np.linspace(-3, 3, 5)[:, None] * joint.errors(joint.best)
+    whole = term.around(points)
+    for k, point in enumerate(points):
+        for many, one in zip(whole, term.around(point), strict=True):
+            np.testing.assert_allclose(many[k], one, rtol=1e-10, atol=1e-10)
+
+
 def test_few_events_have_the_mean_the_width_and_the_skewness_of_events(model):
     few = model.expected(0.4, 20)
     experiments = few.experiments()

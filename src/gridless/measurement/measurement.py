@@ -39,8 +39,9 @@ class Share(NamedTuple):
 
 
 class State(NamedTuple):
-    """A measurement at one point: mean (d,), its slopes (parameters + nuisances, d), the shares of
-    the processes, and their means (processes, d)."""
+    """A measurement at one point or several: mean (..., d), its slopes (..., parameters +
+    nuisances, d), the shares (..., processes), and the means of the processes (..., processes, d).
+    """
 
     mean: Array
     slopes: Array
@@ -99,33 +100,35 @@ class Measurement:
         return (*self.grid.parameters, *(one.name for one in self.nuisances))
 
     def split(self, p: Array) -> tuple[Array, Array]:
-        """t in units of the range and alpha, of a vector of theta and alpha."""
+        """t in units of the range and alpha, of vectors (..., parameters + nuisances)."""
         count = len(self.grid.parameters)
-        return self.grid.to_unit(p[:count]), p[count:]
+        return self.grid.to_unit(p[..., :count]), p[..., count:]
 
     def process_shares(self, alpha: Array) -> Array:
-        """The share of every process: 1 - sum f first."""
-        f = np.array([one.share + one.unit * alpha[one.nuisance] for one in self.shares])
-        return np.concatenate([[1 - f.sum()], f])
+        """The share of every process (..., processes): 1 - sum f first."""
+        f = [one.share + one.unit * alpha[..., one.nuisance] for one in self.shares]
+        return np.stack([1 - sum(f, np.zeros(alpha.shape[:-1])), *f], axis=-1)
 
     def without_backgrounds(self) -> dict[str, float]:
         """The nuisance parameters of the shares, with values at which the signal is alone."""
         return {self.nuisances[one.nuisance].name: -one.share / one.unit for one in self.shares}
 
     def at(self, p: Array) -> State:
-        """Mean and slopes at theta and alpha."""
+        """Mean and slopes at theta and alpha: p (..., parameters + nuisances)."""
         t, alpha = self.split(p)
-        count = len(t)
+        count = t.shape[-1]
         shares = self.process_shares(alpha)
         points = [process.at(t, alpha) for process in self.processes]
-        means = np.array([point.mean for point in points])
-        slopes = np.zeros((count + len(alpha), self.size))
-        slopes[:count] = shares[0] * points[0].by_t / self.grid.range[:, None]
-        for share, process, point in zip(shares, self.processes, points, strict=True):
-            np.add.at(slopes, count + process.systematics, share * point.by_alpha)
-        for one, mean in zip(self.shares, means[1:], strict=True):
-            slopes[count + one.nuisance] += one.unit * (mean - means[0])
-        return State(shares @ means, slopes, shares, means)
+        means = np.stack([point.mean for point in points], axis=-2)
+        slopes = np.zeros((*p.shape, self.size))
+        slopes[..., :count, :] = shares[..., :1, None] * points[0].by_t / self.grid.range[:, None]
+        for number, (process, point) in enumerate(zip(self.processes, points, strict=True)):
+            places = count + process.systematics
+            slopes[..., places, :] += shares[..., number, None, None] * point.by_alpha
+        for number, one in enumerate(self.shares, start=1):
+            change = means[..., number, :] - means[..., 0, :]
+            slopes[..., count + one.nuisance, :] += one.unit * change
+        return State(np.einsum("...b,...bd->...d", shares, means), slopes, shares, means)
 
     def curvature(self, p: Array, along: Array) -> Array:
         """The second derivatives of mu by the systematics, along a vector (d,); those by shares and

@@ -20,8 +20,8 @@ LEAST_SHIFT = 1e-12  # spreads of one event: less is none
 
 
 class Point(NamedTuple):
-    """A process at one point: its mean (d,), and the slopes of that by t (parameters, d) and by
-    each of its systematics (systematics, d)."""
+    """A process at one point or several: its mean (..., d), and the slopes of that by t (...,
+    parameters, d) and by each of its systematics (..., systematics, d)."""
 
     mean: Array
     by_t: Array
@@ -85,19 +85,20 @@ class Process:
         return np.array([[s.coefficients for s in kind] for kind in (self.linear, self.square)])
 
     def at(self, t: Array, alpha: Array) -> Point:
-        """The process at t (parameters,) with its systematics at alpha (systematics,)."""
-        t = t[: self.t.shape[1]]
-        a = alpha[self.systematics]
+        """The process at t (..., parameters) with its systematics at alpha (..., systematics)."""
+        t = t[..., : self.t.shape[1]]
+        a = alpha[..., self.systematics]
         bend, slope = bent(a)
         phi, dphi = shift_terms(t, self.shift_powers), shift_slopes(t, self.shift_powers)
-        first, second = np.einsum("m,xkmd->xkd", phi, self._shifts)
-        mean = shift_terms(t, self.powers) @ self.coefficients + a @ first + bend @ second
-        moved = np.einsum("k,kmd->md", a, self._shifts[0])
-        moved = moved + np.einsum("k,kmd->md", bend, self._shifts[1])
+        first, second = np.einsum("...m,xkmd->x...kd", phi, self._shifts)
+        together = np.einsum("...k,kld->...ld", a, self.crossed)
+        mean = shift_terms(t, self.powers) @ self.coefficients
+        mean = mean + np.einsum("...k,...kd->...d", a, first + 0.5 * together)
+        mean = mean + np.einsum("...k,...kd->...d", bend, second)
+        moved = np.einsum("...k,kmd->...md", a, self._shifts[0])
+        moved = moved + np.einsum("...k,kmd->...md", bend, self._shifts[1])
         by_t = shift_slopes(t, self.powers) @ self.coefficients + dphi @ moved
-        together = np.einsum("k,kld->ld", a, self.crossed)
-        mean = mean + 0.5 * a @ together
-        return Point(mean, by_t, first + slope[:, None] * second + together)
+        return Point(mean, by_t, first + slope[..., None] * second + together)
 
     def curvature(self, t: Array, alpha: Array, along: Array) -> Array:
         """The second derivatives (systematics, systematics) of the mean by alpha, along a vector

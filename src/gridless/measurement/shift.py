@@ -71,13 +71,19 @@ def shift_powers(parameters: int) -> Powers:
 
 
 def shift_terms(t: Array, powers: Powers) -> Array:
-    """phi (terms,) at a point t (parameters,)."""
-    return terms(t[None], powers)[0] if len(t) else np.ones(1)
+    """phi (..., terms) at points t (..., parameters)."""
+    *many, count = t.shape
+    if not count:
+        return np.ones((*many, 1))
+    return terms(t.reshape(-1, count), powers).reshape(*many, len(powers))
 
 
 def shift_slopes(t: Array, powers: Powers) -> Array:
-    """d phi / dt (parameters, terms)."""
-    return slopes(t[None], powers)[0] if len(t) else np.zeros((0, 1))
+    """d phi / dt (..., parameters, terms)."""
+    *many, count = t.shape
+    if not count:
+        return np.zeros((*many, 0, 1))
+    return slopes(t.reshape(-1, count), powers).reshape(*many, count, len(powers))
 
 
 def fit_shift(

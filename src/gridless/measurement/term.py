@@ -129,12 +129,13 @@ class SummaryChannel:
 
 
 class Around(NamedTuple):
-    """A term around a point: mean (d,) of the summary and its slopes (parameters, d); value and
-    gradient of the correction for noise; second derivatives of the likelihood, as expected."""
+    """A term around one point or several: mean (..., d) of the summary and its slopes (...,
+    parameters, d); value and gradient of the correction for noise; second derivatives of the
+    likelihood, as expected."""
 
     mean: Array
     slopes: Array
-    value: float
+    value: Array
     gradient: Array
     hessian: Array
 
@@ -219,17 +220,19 @@ class SummaryTerm:
         if observed:
             own = self.known.curvature(p[self.places], self.inverse @ rest)
             hessian = hessian - self._wide_matrix(own)
-        value = 0.5 * float(rest @ self.inverse @ rest) + around.value
+        value = 0.5 * float(rest @ self.inverse @ rest) + float(around.value)
         return value, around.gradient - around.slopes @ self.inverse @ rest, hessian
 
     def around(self, p: Array) -> "Around":
-        """What the likelihood of any events is made of, around values of all parameters."""
-        own = p[self.places]
+        """What the likelihood of any events is made of, around values (..., names) of all
+        parameters."""
+        own = p[..., self.places]
         state = self.known.at(own)
         part, by_own, noise = self._correction(own)
-        hessian = state.slopes @ self.inverse @ state.slopes.T - self.strength * noise
-        slopes = np.zeros((self.size, len(state.mean)))
-        slopes[self.places] = state.slopes
+        hessian = state.slopes @ self.inverse @ np.swapaxes(state.slopes, -1, -2)
+        hessian = hessian - self.strength * noise
+        slopes = np.zeros((*p.shape, self.components))
+        slopes[..., self.places, :] = state.slopes
         return Around(
             state.mean, slopes, -0.5 * self.strength * part,
             self._wide(-0.5 * self.strength * by_own), self._wide_matrix(hessian),
@@ -258,55 +261,58 @@ class SummaryTerm:
         return self.known.size
 
     def _wide(self, own: Array) -> Array:
-        result = np.zeros(self.size)
-        result[self.places] = own
+        result = np.zeros((*own.shape[:-1], self.size))
+        result[..., self.places] = own
         return result
 
     def _wide_matrix(self, own: Array) -> Array:
-        result = np.zeros((self.size, self.size))
-        result[np.ix_(self.places, self.places)] = own
+        result = np.zeros((*own.shape[:-2], self.size, self.size))
+        result[..., self.places[:, None], self.places] = own
         return result
 
-    def _correction(self, own: Array) -> tuple[float, Array, Array]:
+    def _correction(self, own: Array) -> tuple[Array, Array, Array]:
         """tr(W C), its gradient, and half its second derivatives (the larger ones)."""
         known = self.known
         t, alpha = known.split(own)
-        count = len(t)
+        count = t.shape[-1]
         shares = known.process_shares(alpha)
-        value, gradient = 0.0, np.zeros(len(own))
-        matrix = np.zeros((len(own), len(own)))
+        value, gradient = np.zeros(own.shape[:-1]), np.zeros(own.shape)
+        matrix = np.zeros((*own.shape, own.shape[-1]))
         sizes = []
-        for share, process, (nominal, varied) in zip(
-            shares, known.processes, self.traces, strict=True
+        for number, (process, (nominal, varied)) in enumerate(
+            zip(known.processes, self.traces, strict=True)
         ):
-            a = alpha[process.systematics]
+            a = alpha[..., process.systematics]
             places = count + process.systematics
+            squared = shares[..., number, None] ** 2
             size, by_t, second = _trace(process, t, nominal)
-            size += float(varied @ a**2)
-            value += share**2 * size
-            if len(by_t):
-                gradient[:count] += share**2 * by_t / known.grid.range
-                matrix[:count, :count] += share**2 * second / np.outer(*[known.grid.range] * 2)
-            gradient[places] += share**2 * 2 * varied * a
-            matrix[places, places] += share**2 * varied
+            size = size + a**2 @ varied
+            value = value + squared[..., 0] * size
+            if by_t.shape[-1]:
+                gradient[..., :count] += squared * by_t / known.grid.range
+                unit = np.outer(*[known.grid.range] * 2)
+                matrix[..., :count, :count] += squared[..., None] * second / unit
+            gradient[..., places] += squared * 2 * varied * a
+            matrix[..., places, places] += squared * varied
             sizes.append(size)
         for number, one in enumerate(known.shares, start=1):
             place = count + one.nuisance
-            gradient[place] += (
-                one.unit * 2 * (shares[number] * sizes[number] - shares[0] * sizes[0])
+            gradient[..., place] += (
+                one.unit * 2 * (shares[..., number] * sizes[number] - shares[..., 0] * sizes[0])
             )
-            matrix[place, place] += one.unit**2 * (sizes[number] + sizes[0])
+            matrix[..., place, place] += one.unit**2 * (sizes[number] + sizes[0])
         return value, gradient, matrix
 
 
-def _trace(process: Process, t: Array, nominal: Array) -> tuple[float, Array, Array]:
+def _trace(process: Process, t: Array, nominal: Array) -> tuple[Array, Array, Array]:
     """phi' G phi, its slopes by t, and half of its second derivatives from slopes of phi."""
-    t = t[: process.t.shape[1]]
+    t = t[..., : process.t.shape[1]]
     phi, dphi = shift_terms(t, process.powers), shift_slopes(t, process.powers)
+    rows = dphi @ nominal
     return (
-        float(phi @ nominal @ phi),
-        np.asarray(2 * dphi @ nominal @ phi),
-        np.asarray(dphi @ nominal @ dphi.T),
+        np.asarray(((phi @ nominal) * phi).sum(axis=-1)),
+        np.asarray(2 * (rows @ phi[..., None])[..., 0]),
+        np.asarray(rows @ np.swapaxes(dphi, -1, -2)),
     )
 
 

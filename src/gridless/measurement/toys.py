@@ -31,19 +31,21 @@ CONSTRAINTS = 2
 PLAIN = 3
 
 
-class _Profile(NamedTuple):
-    """v' Q v / 2 + l . v + c of vectors (toys, size), v = vector - centre."""
+class _Profiles(NamedTuple):
+    """v' Q v / 2 + l . v + c of vectors (toys, size) at some points, v = vector - centre; arrays
+    (points, size), (points, size, size), (points, size) and (points,)."""
 
     centre: Array
     quadratic: Array
     linear: Array
-    constant: float
+    constant: Array
 
     def __call__(self, vectors: Array) -> Array:
-        v = vectors - self.centre
-        return (
-            np.asarray((v * (0.5 * v @ self.quadratic + self.linear)).sum(axis=1)) + self.constant
-        )
+        found = np.empty((len(vectors), len(self.centre)))
+        for k, (centre, quadratic, linear, constant) in enumerate(zip(*self, strict=True)):
+            v = vectors - centre
+            found[:, k] = np.einsum("ti,ti->t", v, 0.5 * v @ quadratic + linear) + constant
+        return found
 
 
 class SummaryExperiments(Experiments):
@@ -111,8 +113,8 @@ class SummaryExperiments(Experiments):
         nuisances = joint.free.copy()
         nuisances[: len(joint.grid.parameters)] = False
         # Along with the parameters of interest, to first order.
-        here = self._inverse([term.around(place) for term in terms], nuisances)
-        follow = -here[0] @ here[1][:, self.axes]
+        inverse, hessian = self._inverse([term.around(place) for term in terms], nuisances)
+        follow = -inverse @ hessian[:, self.axes]
         steps = (points - self.unit(place)) * self.range
         whole = place + steps @ follow.T
         whole[:, self.axes] = place[self.axes] + steps
@@ -120,54 +122,59 @@ class SummaryExperiments(Experiments):
             self._of_plain(place), self._of_plain(whole)
         )  # fmt: skip
 
-        profiles = [self._profile(terms, p, nuisances) for p in whole]
-        size = len(profiles[0].centre)
+        profiles = self._profiles(terms, whole, nuisances)
+        size = profiles.centre.shape[1]
 
         def values(vectors: Array) -> Array:
-            own = vectors[:, :size]
-            found = np.stack([profile(own) for profile in profiles], axis=1)
+            found = profiles(vectors[:, :size])
             return found if added is None else found + added(vectors[:, size:])
 
         return values
 
-    def _profile(
+    def _profiles(
         self, terms: list[SummaryTerm], p: Array, nuisances: NDArray[np.bool_]
-    ) -> "_Profile":
-        """The likelihood of any vector after one Newton step of the nuisance parameters from p.
+    ) -> _Profiles:
+        """The likelihood of any vector after one Newton step of the nuisance parameters from each
+        of the points p (points, names).
 
         The gradient is g - B v, v what the vector differs by from what is expected at p.
         """
         around = [term.around(p) for term in terms]
         inverse, _ = self._inverse(around, nuisances)
-        gradient = sum((one.gradient for one in around), np.zeros(len(p)))
+        gradient = sum((one.gradient for one in around), np.zeros(p.shape))
         for where, centre, error in self.joint.unconstrained:
-            gradient[where] += (p[where] - centre) / error**2
+            gradient[:, where] += (p[:, where] - centre) / error**2
         gaussians = self.joint.gaussians
         rows = [one.slopes @ term.inverse for term, one in zip(terms, around, strict=True)]
         for where, _, error in gaussians:
-            row = np.zeros((len(p), 1))
-            row[where] = 1 / error**2
+            row = np.zeros((*p.shape, 1))
+            row[:, where] = 1 / error**2
             rows.append(row)
         weights = [term.inverse for term in terms]
         weights += [np.array([[1 / error**2]]) for _, _, error in gaussians]
-        slopes = np.hstack(rows)
-        return _Profile(
-            np.concatenate(
-                [*(one.mean for one in around), [p[where] for where, _, _ in gaussians]]
-            ),
-            block_diag(*weights) - slopes.T @ inverse @ slopes,
-            slopes.T @ inverse @ gradient,
-            sum(one.value for one in around) - 0.5 * float(gradient @ inverse @ gradient),
+        slopes = np.concatenate(rows, axis=2)
+        step = (inverse @ gradient[:, :, None])[:, :, 0]
+        across = np.swapaxes(slopes, 1, 2)
+        return _Profiles(
+            np.hstack([*(one.mean for one in around), p[:, [where for where, _, _ in gaussians]]]),
+            block_diag(*weights) - across @ inverse @ slopes,
+            (across @ step[:, :, None])[:, :, 0],
+            sum((one.value for one in around), np.zeros(len(p))) - 0.5 * (gradient * step).sum(1),
         )
 
     def _inverse(self, around: list[Around], nuisances: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """The inverse of the second derivatives by the nuisance parameters, and all of these."""
-        hessian = sum((one.hessian for one in around), np.zeros((len(nuisances),) * 2))
+        """The inverse of the second derivatives by the nuisance parameters, and all of these, at
+        one point or several; the inverse is 0 where there is none: there are no nuisance
+        parameters, or so far away the correction leaves no minimum."""
+        hessian = np.sum([one.hessian for one in around], axis=0)
         for where, _, error in [*self.joint.gaussians, *self.joint.unconstrained]:
-            hessian[where, where] += 1 / error**2
-        inverse = inverse_on(hessian, nuisances)
-        # None: there are no nuisance parameters, or so far away the correction leaves no minimum.
-        return np.zeros_like(hessian) if inverse is None else inverse, hessian
+            hessian[..., where, where] += 1 / error**2
+        size = len(nuisances)
+        found = [inverse_on(one, nuisances) for one in hessian.reshape(-1, size, size)]
+        none = np.zeros((size, size))
+        return np.array([none if one is None else one for one in found]).reshape(
+            hessian.shape
+        ), hessian
 
     def _of_plain(self, place: Array) -> Array:
         """Places (..., names) as those of the plain channels."""
