@@ -15,10 +15,8 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def joint():
-    example = Nuisances()
-    fitted = example.fit(events=500, seed=1, hidden=3, epochs=2)
-    return fitted.likelihood(example.sample(0.4, 500, seed=2))
+def joint(varied):
+    return varied.likelihood(Nuisances().sample(0.4, 500, seed=2))
 
 
 X = np.linspace(-1, 2, 50)

@@ -25,7 +25,7 @@ def commands(folder):
 
 def test_the_five_commands_of_the_readme_work(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    told = run("example", "--events", 3_000)
+    told = run("example", "--events", 1_200)
     folder = tmp_path / "gridless_example"
     monkeypatch.chdir(folder)
     five = commands(folder)
@@ -75,7 +75,7 @@ def test_gridless_alone_says_what_to_do_first():
 
 def test_the_whole_measurement_finds_mass_and_jet_energy_scale(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run("example", "top", "--events", 1_000)
+    run("example", "top", "--events", 500)
     monkeypatch.chdir(tmp_path / "top")
     assert "ok     jes: independent" in run("audit", "measurement.yaml")
     run("fit", "measurement.yaml", "-o", "top.safetensors", "--hidden", 8, "--ensemble", 1)

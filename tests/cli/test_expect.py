@@ -9,6 +9,7 @@ from click.testing import CliRunner
 import gridless as gl
 from gridless.cli.main import main
 from gridless.examples import Nuisances, OneObservable
+from gridless.likelihood.derived import Derived
 
 EXAMPLE = OneObservable()
 
@@ -20,6 +21,12 @@ def files(model, tmp_path_factory):
     x = EXAMPLE.sample(0.4, 1_000, seed=2)[:, 0]
     np.savez(folder / "data.npz", x=x, run=np.arange(1_000))
     return str(folder / "m.safetensors"), str(folder / "data.npz")
+
+
+@pytest.fixture
+def few_points(monkeypatch):
+    """Belts of 11 values of theta: what they are worth is no question here."""
+    monkeypatch.setitem(Derived.belt.__kwdefaults__, "points", 11)
 
 
 def run(*arguments):
@@ -65,7 +72,7 @@ def test_blind_and_unblind(files):
     assert (code, "would be seen" in text) == (2, True)
 
 
-def test_groups_and_intervals_by_construction(files):
+def test_groups_and_intervals_by_construction(files, few_points):
     model, data = files
     code, text = run("measure", model, data, "--by", "run - run % 500")
     assert code == 0
@@ -82,9 +89,9 @@ def test_groups_and_intervals_by_construction(files):
     assert (code, "Wilks need none" in text) == (2, True)
 
 
-def test_intervals_by_construction_with_systematics(tmp_path):
+def test_intervals_by_construction_with_systematics(varied, few_points, tmp_path):
     example = Nuisances()
-    example.fit(500, seed=1, hidden=3, epochs=2).save(tmp_path / "m.safetensors")
+    varied.save(tmp_path / "m.safetensors")
     x = example.sample(0.02, 300, seed=2)
     np.savez(tmp_path / "data.npz", **dict(zip(example.observables, x.T, strict=True)))
     files = str(tmp_path / "m.safetensors"), str(tmp_path / "data.npz")

@@ -61,7 +61,7 @@ def test_export(folder, likelihood, tmp_path):
     assert curve["intervals"] == {"t1": {"level": 0.95, "low": low, "high": high}}
 
 
-def test_report(folder, likelihood, tmp_path):
+def test_report(folder, likelihood, tmp_path, no_pictures):
     page = tmp_path / "r.html"
     files = [folder / "m.safetensors", folder / "data.npz", "--closure", folder / "t_{t1}_{t2}.npz"]
     run("report", *files, *CONSTRAIN, "--level", "0.9", "-o", page)

@@ -70,10 +70,8 @@ def test_hepdata_has_the_units_of_the_labels():
     assert "units: GeV" in hepdata(likelihood)
 
 
-def test_hepdata_has_every_source_of_the_budget():
-    example = Nuisances()
-    model = example.fit(events=500, seed=1, hidden=3, epochs=3)
-    likelihood = model.likelihood(example.sample(0.4, 2_000, seed=2))
+def test_hepdata_has_every_source_of_the_budget(varied):
+    likelihood = varied.likelihood(Nuisances().sample(0.4, 2_000, seed=2))
     one = likelihood.maximum()["theta"]
     found, _ = yaml.safe_load_all(hepdata(likelihood))
     (row,) = found["dependent_variables"][0]["values"]
@@ -88,10 +86,9 @@ def test_hepdata_has_every_source_of_the_budget():
     assert content["low"] < content["stat_low"] < content["value"]
 
 
-def test_a_correlation_with_itself_is_one():
+def test_a_correlation_with_itself_is_one(varied):
     estimate = parabola(80.4, 0.0213, bounds=(79.9, 80.9)).maximum()
     assert estimate.to_dict()["correlation"] == [[1.0]]
-    example = Nuisances()
-    model = example.fit(events=500, seed=1, hidden=3, epochs=3)
-    matrix = model.likelihood(example.sample(0.4, 2_000, seed=2)).maximum().full_correlation
+    observed = Nuisances().sample(0.4, 2_000, seed=2)
+    matrix = varied.likelihood(observed).maximum().full_correlation
     assert (np.diag(matrix) == 1).all()

@@ -81,12 +81,10 @@ def test_groups_change_nothing_in_the_estimate_of_all_events(good):
     assert grouped.budget["theta"] == pytest.approx(plain.budget["theta"], rel=1e-6)
 
 
-def test_groups_of_a_measurement_have_one_simulation():
-    example = Nuisances()
-    model = example.fit(events=500, seed=1, hidden=3, epochs=3)
-    x = example.sample(0.4, 2_000, seed=2)
-    plain = model.likelihood(x).maximum()
-    grouped = model.likelihood(x, by=np.arange(2_000) % 4)
+def test_groups_of_a_measurement_have_one_simulation(varied):
+    x = Nuisances().sample(0.4, 2_000, seed=2)
+    plain = varied.likelihood(x).maximum()
+    grouped = varied.likelihood(x, by=np.arange(2_000) % 4)
     assert grouped.maximum().budget["theta"] == pytest.approx(plain.budget["theta"], rel=1e-9)
     assert grouped.maximum().p_value == pytest.approx(plain.p_value)
     assert len(grouped.by().estimates) == 4
@@ -103,10 +101,8 @@ def test_events_before_a_selection_are_counted_once():
     assert f"{used:,} of 1,000 events" in str(likelihood.maximum())
 
 
-def test_a_blinded_measurement_shows_its_tables_and_not_its_value():
-    example = Nuisances()
-    model = example.fit(events=500, seed=1, hidden=3, epochs=3)
-    estimate = model.likelihood(example.sample(0.4, 2_000, seed=2)).maximum()
+def test_a_blinded_measurement_shows_its_tables_and_not_its_value(varied):
+    estimate = varied.likelihood(Nuisances().sample(0.4, 2_000, seed=2)).maximum()
     text = str(estimate.blinded("secret"))
     lines = str(estimate).splitlines()
     assert text.splitlines()[0].endswith(", blind")

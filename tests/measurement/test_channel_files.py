@@ -316,7 +316,7 @@ def test_channels_are_exported_as_one_likelihood(folder, model):
     assert json.loads(curve.read_text())["events"] == 2_995
 
 
-def test_the_report_has_every_channel(folder, model):
+def test_the_report_has_every_channel(folder, model, no_pictures):
     page = folder / "report.html"
     run("report", model, folder / "data.npz", "-o", page)
     text = page.read_text()

@@ -218,7 +218,7 @@ def test_a_notebook_shows_budget_and_nuisance_parameters(folder, model):
     assert estimate["theta"].label == r"$\theta$ [GeV]"
 
 
-def test_the_report_has_a_section_on_nuisance_parameters(folder, model):
+def test_the_report_has_a_section_on_nuisance_parameters(folder, model, no_pictures):
     page = folder / "report.html"
     samples = folder / "shifted_{theta}.npz"
     run("report", model, folder / "data.npz", "-o", page, "--closure", samples, "--signal")

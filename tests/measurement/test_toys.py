@@ -46,8 +46,8 @@ def linear(mean, **options):
 
 
 @pytest.fixture(scope="module")
-def model():
-    return EXAMPLE.fit(3_000, seed=1, hidden=6, epochs=4)
+def model(varied):
+    return varied
 
 
 def test_far_from_bounds_it_is_that_of_wilks_with_every_systematic():

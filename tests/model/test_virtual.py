@@ -16,8 +16,8 @@ EXAMPLE = OnlyWidth()
 
 
 @pytest.fixture(scope="module")
-def width():
-    return gl.fit(EXAMPLE.templates(4_000, seed=1), hidden=6, seed=1)
+def width(width_model):
+    return width_model
 
 
 def p_value(first, weights, second, bins=15):

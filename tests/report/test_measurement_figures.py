@@ -12,10 +12,8 @@ FIGURES = ("draw_pulls", "draw_impacts", "draw_correlations")
 
 
 @pytest.fixture(scope="module")
-def likelihood():
-    example = Nuisances()
-    model = example.fit(events=500, seed=1)
-    return model.likelihood(example.sample(0.4, 2_000, seed=2))
+def likelihood(varied):
+    return varied.likelihood(Nuisances().sample(0.4, 2_000, seed=2))
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,8 @@ from gridless.examples import OneObservable, TwoParameters
 from gridless.report import measurement_sections, sections
 from gridless.report.page import Section
 
+pytestmark = pytest.mark.usefixtures("no_pictures")
+
 
 def names(page):
     """The sections of a page."""

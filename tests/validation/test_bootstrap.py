@@ -12,8 +12,8 @@ TOY = OneObservable()
 
 
 @pytest.fixture(scope="module")
-def good():
-    return gl.fit(TOY.templates(10_000, seed=1), basis="gaussian", hidden=(), seed=1, replicas=0)
+def good(linear_model):
+    return linear_model
 
 
 def test_its_error_is_that_of_the_likelihood(good):
@@ -63,7 +63,7 @@ def test_two_analyses_of_the_same_events_are_correlated(good):
 
 def test_two_parameters():
     toy = TwoParameters()
-    model = gl.fit(toy.templates(2_000, seed=1, templates=4), seed=1, replicas=0)
+    model = gl.fit(toy.templates(2_000, seed=1, templates=4), hidden=4, seed=1, replicas=0)
     x = toy.sample((0.5, 0.5), 2_000, 1)
     found = gl.bootstrap(model, x, toys=100)
     expected = model.likelihood(x).maximum().covariances["stat"]

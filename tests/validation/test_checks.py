@@ -15,7 +15,6 @@ from gridless.curves.polynomials import slopes
 from gridless.curves.simplest import simplest_polynomial
 from gridless.examples import (
     HardToTell,
-    Nuisances,
     OneObservable,
     OnlyTail,
     OnlyWidth,
@@ -30,18 +29,18 @@ EXAMPLE = OnlyWidth()
 
 
 @pytest.fixture(scope="module")
-def templates():
-    return EXAMPLE.templates(4_000, seed=1)
+def templates(width_templates):
+    return width_templates
 
 
 @pytest.fixture(scope="module")
-def good(templates):
-    return gl.fit(templates, hidden=6, seed=1)
+def good(width_model):
+    return width_model
 
 
 @pytest.mark.parametrize("epochs", [None, 1])
-def test_bins_of_the_score_agree_whatever_the_network(templates, epochs):
-    model = gl.fit(templates, hidden=6, epochs=epochs, seed=1)
+def test_bins_of_the_score_agree_whatever_the_network(good, templates, epochs):
+    model = good if epochs is None else gl.fit(templates, hidden=6, epochs=epochs, seed=1)
     pulls, own = [], []
     for seed in range(12):
         found = gl.binned_check(model, EXAMPLE.sample(0.4, 2_000, seed=seed))
@@ -290,15 +289,13 @@ def test_the_binned_fit_stays_in_the_valley_of_the_result(start):
         assert found == pytest.approx(true, abs=1e-4)
 
 
-def test_a_plan_names_the_nuisance_parameters_that_it_holds():
-    example = Nuisances()
-    model = example.fit(events=500, seed=1, hidden=3, epochs=3)
-    found = gl.plan(model, events=2_000)
-    assert found.held == model.nuisances
+def test_a_plan_names_the_nuisance_parameters_that_it_holds(varied):
+    found = gl.plan(varied, events=2_000)
+    assert found.held == varied.nuisances
     assert "held in all of these: jes, " in str(found)
     now, least = found.totals
     whole = [
-        model.expected(theta, 2_000).maximum().error for theta in (0.14, 0.32, 0.5, 0.68, 0.86)
+        varied.expected(theta, 2_000).maximum().error for theta in (0.14, 0.32, 0.5, 0.68, 0.86)
     ]
     assert now == pytest.approx(np.sqrt(np.mean(np.square(whole))), rel=0.02)
     # Systematics are in it, and simulation is not in the second.
@@ -307,4 +304,4 @@ def test_a_plan_names_the_nuisance_parameters_that_it_holds():
     assert f"with them the total is {now:.4f} now" in str(found)
     header, *rows = str(found).splitlines()[1:9]
     assert {len(row.removesuffix("  (now)")) for row in rows[:7]} == {len(header)}
-    assert found.to_dict()["held"] == list(model.nuisances)
+    assert found.to_dict()["held"] == list(varied.nuisances)

@@ -13,8 +13,8 @@ TOY = OneObservable()
 
 
 @pytest.fixture(scope="module")
-def good():
-    return gl.fit(TOY.templates(10_000, seed=1), basis="gaussian", hidden=(), seed=1, replicas=0)
+def good(linear_model):
+    return linear_model
 
 
 def test_it_covers(good):
@@ -76,7 +76,7 @@ def test_one_experiment_is_the_likelihood_of_its_events(good):
 
 def test_two_parameters():
     toy = TwoParameters()
-    model = gl.fit(toy.templates(1_500, seed=1, templates=4), seed=1, replicas=0)
+    model = gl.fit(toy.templates(1_500, seed=1, templates=4), hidden=4, seed=1, replicas=0)
     found = gl.coverage(model, [((0.5, 0.5), toy.sample((0.5, 0.5), 5_000, 1))], toys=20)
     assert found.covered.shape == (1, 2)
     assert (np.abs(found.pull_mean) < 3).all()

@@ -14,8 +14,8 @@ EXAMPLE = OnlyWidth()
 
 
 @pytest.fixture(scope="module")
-def close():
-    return gl.fit(EXAMPLE.templates(4_000, seed=1), hidden=6, seed=1)
+def close(width_model):
+    return width_model
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,13 @@ EXAMPLE = OnlyWidth()
 
 
 @pytest.fixture(scope="module")
-def templates():
-    return EXAMPLE.templates(4_000, seed=1)
+def templates(width_templates):
+    return width_templates
 
 
 @pytest.fixture(scope="module")
-def good(templates):
-    return gl.fit(templates, hidden=6, seed=1)
+def good(width_model):
+    return width_model
 
 
 def test_moments_come_back_from_a_calibration(good, templates):
