@@ -186,8 +186,8 @@ def fit(
     names = [one.name for one in varied.nuisances] if varied else []
     binned = bin_samples(varied.samples, names, summary.edges, grid) if varied else ()
     return Model(
-        net, grid, mixture.query, options, record, q, copies, cells, summary, files, known,
-        simulated, measurement, binned,
+        net, grid, mixture.query, options, record, q, cells, summary, files, known, simulated,
+        copies, measurement, binned,
     )  # fmt: skip
 
 

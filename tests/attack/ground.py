@@ -43,7 +43,6 @@ KINDS = {
     "hdf5 compound": (*samples.FORMATS["hdf5 compound"], False),
     "csv": (*samples.FORMATS["csv"], False),
 }
-FORMAT_2 = Path(__file__).parents[1] / "model" / "storage" / "format_2.safetensors"
 
 
 @dataclass
@@ -72,7 +71,6 @@ class Ground:
         )
         self.model = gl.fit(self.templates, **OPTIONS)
         self.save("model", self.model)
-        self.files["format 2"] = "m.safetensors", FORMAT_2.read_bytes()
         self.save("channels", self.whole.channels)
         self.save("systematic", self.whole.model)
         self.keep_a_checkpoint()

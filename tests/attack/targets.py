@@ -80,19 +80,6 @@ def model_bytes(ground: Ground, rng: Generator, folder: Path) -> str:
     return compared(ground, gl.load(path).likelihood(ground.x))
 
 
-def format_2(ground: Ground, rng: Generator, folder: Path) -> str:
-    """A model file of version 0.1, which had no digest, with damaged bytes."""
-    name, content = ground.files["format 2"]
-    path = folder / name
-    path.write_bytes(mutations.damaged(content, rng))
-    x = np.linspace(-1, 3, 50)
-    model = gl.load(path)
-    if len(model.observables) > 1:
-        x = np.stack([x] * len(model.observables), axis=1)
-    model.likelihood(x).maximum()
-    return ANY
-
-
 def signed(content: bytes, key: str, rng: Generator) -> bytes:
     """A model or checkpoint changed by somebody who knows how to compute its digest."""
     header, arrays = safetensors_parts(content)
@@ -122,8 +109,7 @@ def signed(content: bytes, key: str, rng: Generator) -> bytes:
 
 def model_signed(ground: Ground, rng: Generator, folder: Path) -> str:
     """A model file changed on purpose is loaded, used and written."""
-    kind = choose(rng, ("model", "format 2"))
-    name, content = ground.files[kind]
+    name, content = ground.files["model"]
     path = folder / name
     path.write_bytes(signed(content, "gridless", rng))
     model = gl.load(path)
@@ -299,7 +285,6 @@ def all_targets() -> list[Target]:
     targets += [
         Target("model bytes", model_bytes, 4),
         Target("model signed", model_signed, 6),
-        Target("format 2", format_2, 2, False),
         Target("checkpoint bytes", checkpoint_bytes, 4),
         Target("checkpoint signed", checkpoint_signed),
         Target("expression", expression, 6),

@@ -38,7 +38,7 @@ def cells_of(shares, events, seed):
         np.array([chebyshev.coefficients(row) for row in rows])
         for rows in (smooth(t), smooth.variances(t))
     )
-    return Cells(CENTRES, 1.0, share, np.zeros(sizes), variance)
+    return Cells(CENTRES, 1.0, share, np.zeros(sizes), variance, np.zeros((2, *sizes)))
 
 
 def p_of(cells, content, t):

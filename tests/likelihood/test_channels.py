@@ -185,7 +185,8 @@ def test_the_warnings_of_every_model_are_kept(channels):
 
 def test_the_model_warnings_of_the_second_model_are_kept(channels):
     (first, x), (second, y) = channels
-    weak = replace(second, known=None, record=replace(second.record, gain=0.1))
+    plain = second.options.model_copy(update={"calibrate": False})
+    weak = replace(second, options=plain, record=replace(second.record, gain=0.1))
     estimate = (first.likelihood(x) + weak.likelihood(y)).maximum()
     told = {w.name: w.text for w in estimate.warnings}
     # Without its calibration the second has no uncertainty from simulation either.

@@ -9,7 +9,6 @@ from iminuit import Minuit
 
 import gridless as gl
 from gridless.likelihood.channel import Channel
-from gridless.measurement.archive import _process, arrays_of
 from gridless.measurement.features import Features
 from gridless.measurement.likelihood import MeasurementLikelihood
 from gridless.measurement.measurement import Measurement, Nuisance
@@ -258,27 +257,6 @@ def test_the_covariance_is_taken_where_the_estimate_is():
         joint._terms = joint._make_terms(best, errors)
         again = joint._search(best)
         assert np.abs((again - best) / errors).max() < 1
-
-
-def test_models_of_before_have_the_first_terms_and_leave_nothing_untold():
-    known = measurement(SHIFTS)
-    arrays = arrays_of(known)
-    short = {}
-    for name, array in arrays.items():
-        if name.endswith(".untold"):
-            continue
-        if ".linear." in name or ".square." in name:
-            which = name.rsplit(".", 1)[1]
-            cut = {"coefficients": np.s_[:4], "response": np.s_[:, :4], "open": np.s_[:, :4, :4]}
-            array = array[cut.get(which, ...)]
-        short[name] = array
-    read = _process("0.", short, [0, 1], 2, 3, 1)
-    assert read.linear[0].coefficients.shape == known.processes[0].linear[0].coefficients.shape
-    assert not read.untold.any()
-    np.testing.assert_array_equal(
-        read.at(np.array([0.3]), np.ones(2)).mean,
-        known.processes[0].at(np.array([0.3]), np.ones(2)).mean,
-    )
 
 
 def test_a_nuisance_parameter_that_nothing_holds_stays_finite():

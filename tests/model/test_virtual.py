@@ -55,12 +55,6 @@ def test_distributions_are_right_whatever_the_network_learnt():
         at.shares("z", [0.0])
 
 
-def test_a_model_of_an_older_version_is_not_corrected(width):
-    older = replace(width, summary=replace(width.summary, effective=()))
-    assert older.at(0.3).corrected == ()
-    np.testing.assert_array_equal(older.at(0.3).weights, width.reweighting.at(np.array([0.3])))
-
-
 def test_the_mean_of_summaries_is_the_calibrated_one(width):
     t = np.array([0.37])
     weights = width.reweighting.at(t)
@@ -103,8 +97,6 @@ def test_where_simulation_is_thin_it_warns_and_refuses(width):
     small = SimulatedEvents(*(value[::50] for value in vars(width.simulated).values()))
     with pytest.warns(gl.GridlessWarning, match="coarse"):
         replace(width, simulated=small).at(0.5)
-    with pytest.raises(gl.InputError, match="older version"):
-        replace(width, simulated=None).at(0.5)
     with pytest.raises(gl.InputError, match="outside"):
         width.at(1.5)
     with pytest.raises(gl.InputError, match="give one number each: theta"):

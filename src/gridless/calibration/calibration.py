@@ -221,11 +221,8 @@ def from_arrays(arrays: dict[str, Array]) -> Calibration:
         arrays["mean_powers"].astype(np.int64), arrays["mean"], arrays["response"], arrays["open"],
         arrays["residual"], arrays["residual_covariance"], chi2, dof, information,
     )  # fmt: skip
-    transform = arrays["transform"]
-    # Files of before it was kept have no `back`.
-    back = arrays["back"] if "back" in arrays else np.asarray(np.linalg.pinv(transform))
     return Calibration(
-        arrays["t"], arrays["centre"], transform, back,
+        arrays["t"], arrays["centre"], arrays["transform"], arrays["back"],
         arrays["a_powers"].astype(np.int64), arrays["a"], arrays["b_powers"].astype(np.int64),
         arrays["b"], mean, arrays["noise"], arrays["spread"],
     )  # fmt: skip

@@ -13,7 +13,6 @@ import numpy as np
 from scipy.special import chdtrc
 
 from gridless.curves import chebyshev
-from gridless.likelihood.warnings import OUTSIDE_SHARE
 from gridless.templates.arrays import Array
 from gridless.templates.event_findings import MAX_COPIES, Keys
 
@@ -41,28 +40,24 @@ class Cells:
     coefficients of the share of events in each cell, `effective` those of the log of the number of
     simulated events that it was taken from, `share_variance` (cells, ...) those of the variance of
     each share, `outside` (2, ...) those of the share of events that are outside and of its
-    variance; files of before these were kept have none.
+    variance.
     """
 
     centres: Array
     reach: float
     share: Array
     effective: Array
-    share_variance: Array | None = None
-    outside: Array | None = None
+    share_variance: Array
+    outside: Array
 
     def restrict(self, axis: int, t: float) -> "Cells":
         """The same with one parameter held at t."""
-
-        def restricted(series: Array | None) -> Array | None:
-            return None if series is None else chebyshev.restrict(series, axis + 1, t)
-
         return replace(
             self,
             share=chebyshev.restrict(self.share, axis + 1, t),
             effective=chebyshev.restrict(self.effective, axis, t),
-            share_variance=restricted(self.share_variance),
-            outside=restricted(self.outside),
+            share_variance=chebyshev.restrict(self.share_variance, axis + 1, t),
+            outside=chebyshev.restrict(self.outside, axis + 1, t),
         )
 
     def shares(self, t: Array) -> Array:
@@ -72,8 +67,6 @@ class Cells:
 
     def variances(self, t: Array, share: Array) -> Array:
         """The relative variance of each share at t: what the simulation leaves open."""
-        if self.share_variance is None:
-            return np.asarray(1 / (share * np.exp(float(chebyshev.evaluate(self.effective, t)))))
         return np.asarray(_at(self.share_variance, t).clip(min=0) / share**2)
 
     def slopes(self, t: Array) -> Array:
@@ -82,14 +75,10 @@ class Cells:
 
     def slope_covariances(self, t: Array) -> Array:
         """The covariance of each share with each of its slopes at t, (cells, parameters)."""
-        if self.share_variance is None:
-            return np.zeros((len(self.share), len(t)))
         return 0.5 * _slopes(self.share_variance, t)
 
     def share_outside(self, t: Array) -> tuple[float, float]:
         """The share of good events that is outside at t, and its variance."""
-        if self.outside is None:
-            return OUTSIDE_SHARE, 0.0
         # Polynomials may leave the range of shares.
         share, variance = (min(max(0.0, float(one)), 1.0) for one in _at(self.outside, t))
         variance += (OUTSIDE_SLACK * share) ** 2

@@ -253,7 +253,7 @@ def far_warnings(far: int, rows: int, named: Sequence[object]) -> list[EstimateW
 
 
 def outside_warnings(
-    outside: int, events: int, share: float = OUTSIDE_SHARE, variance: float = 0.0
+    outside: int, events: int, share: float, variance: float
 ) -> list[EstimateWarning]:
     """outside_simulation: `outside` of so many events lie outside of the simulation, where a share
     of so much is expected, known with a variance."""
@@ -286,10 +286,10 @@ def copy_warnings(share: float) -> list[EstimateWarning]:
     return [EstimateWarning("repeated_events", text)] if share else []
 
 
-def audit_warnings(audit: Audit) -> list[EstimateWarning]:
+def audit_warnings(audit: Audit) -> tuple[EstimateWarning, ...]:
     """audit: demands on the templates that they do not meet."""
     failed = [finding for finding in audit.findings if not finding.met]
-    return [EstimateWarning("audit", f"{one.demand}: {one.text}") for one in failed]
+    return tuple(EstimateWarning("audit", f"{one.demand}: {one.text}") for one in failed)
 
 
 def prior_warnings(names: Sequence[str], shifts: Array) -> list[EstimateWarning]:

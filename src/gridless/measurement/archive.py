@@ -15,8 +15,8 @@ from gridless.systematics.statistics import FOLDS
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
-OWN = ("t", "powers", "coefficients", "noise", "open", "covariance", "size", "crossed")
-OF_SHIFT = ("coefficients", "response", "covariance")
+OWN = ("t", "powers", "coefficients", "noise", "open", "covariance", "size", "crossed", "untold")
+OF_SHIFT = ("coefficients", "response", "covariance", "open")
 KINDS = ("linear", "square")
 
 
@@ -63,7 +63,7 @@ def arrays_of(measurement: Measurement) -> dict[str, Array]:
         "knots": measurement.features.knots,
     }
     for number, process in enumerate(measurement.processes):
-        found |= {f"{number}.{name}": getattr(process, name) for name in (*OWN, "untold")}
+        found |= {f"{number}.{name}": getattr(process, name) for name in OWN}
         for kind in KINDS:
             for place, shift in enumerate(getattr(process, kind)):
                 found |= {f"{number}.{kind}.{place}.{n}": v for n, v in shift.arrays().items()}
@@ -102,10 +102,7 @@ def measurement_of(
     random = arrays["offsets"].shape[0]
     _shape("offsets", arrays["offsets"], random)
     _shape("directions", arrays["directions"], observables, random)
-    # Models that were saved before there were coefficients of the parameters have none.
-    columns = arrays["projection"].shape[-1]
-    if columns not in (count, count + len(grid.parameters)):
-        raise ValueError("projection")
+    columns = count + len(grid.parameters)
     learnt = size - columns
     _shape("knots", arrays["knots"], observables, arrays["knots"].shape[-1])
     features = Features(arrays["directions"], arrays["offsets"], arrays["knots"])
@@ -132,10 +129,7 @@ def _process(
 ) -> Process:
     if len(set(which)) < len(which) or any(not 0 <= one < nuisances for one in which):
         raise ValueError(f"{prefix}systematics")
-    # Models that were saved before it was stated leave nothing untold.
-    nothing = np.zeros((len(which), len(which)))
     own = {name: arrays[prefix + name] for name in OWN}
-    own["untold"] = arrays.get(prefix + "untold", nothing)
     points, terms = len(own["t"]), len(own["powers"])
     _shape(prefix + "t", own["t"], points, width)
     _shape(prefix + "powers", own["powers"], terms, width)
@@ -160,25 +154,13 @@ def _process(
 
 
 def _shift(prefix: str, arrays: Mapping[str, Array], d: int, width: int) -> Shift:
-    coefficients, response, covariance = (arrays[prefix + name] for name in OF_SHIFT)
-    terms, points = len(coefficients), len(covariance)
-    every = len(shift_powers(width))
-    if terms > every:
-        raise ValueError(f"measurement.{prefix}coefficients has {terms} terms, over {every}")
+    coefficients, response, covariance, left = (arrays[prefix + name] for name in OF_SHIFT)
+    terms, points = len(shift_powers(width)), len(covariance)
     _shape(prefix + "coefficients", coefficients, terms, d)
     _shape(prefix + "response", response, d, terms, points)
     _shape(prefix + "covariance", covariance, points, d, d)
-    # Models that were saved before this was stated have none.
-    left = arrays.get(prefix + "open", np.zeros((d, terms, terms)))
     _shape(prefix + "open", left, d, terms, terms)
-    # Models that were saved when there were fewer terms have the first of them.
-    more = (0, every - terms)
-    return Shift(
-        np.pad(coefficients, (more, (0, 0))),
-        np.pad(response, ((0, 0), more, (0, 0))),
-        covariance,
-        np.pad(left, ((0, 0), more, more)),
-    )
+    return Shift(coefficients, response, covariance, left)
 
 
 def _shape(name: str, array: Array, *shape: int) -> None:

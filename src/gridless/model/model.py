@@ -55,7 +55,7 @@ from gridless.results import printing
 from gridless.systematics.bins import BinnedProcess
 from gridless.templates.arrays import Array, as_events, as_weights, check_total, check_used
 from gridless.templates.grid import Grid
-from gridless.templates.histograms import Binned, bin_events
+from gridless.templates.histograms import bin_events
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.summary import Summary
 
@@ -95,12 +95,12 @@ class Model(Simulating):
     options: FitOptions
     record: TrainingRecord
     implied_prior: ImpliedPrior
+    cells: Cells
+    summary: Summary
+    files: tuple[FileRecord, ...]
+    known: Calibration
+    simulated: SimulatedEvents
     replicas: Replicas | None = None
-    cells: Cells | None = None
-    summary: Summary | None = None
-    files: tuple[FileRecord, ...] = ()
-    known: Calibration | None = None
-    simulated: SimulatedEvents | None = None
     measurement: Measurement | None = None
     binned: tuple[BinnedProcess, ...] = ()
 
@@ -146,7 +146,7 @@ class Model(Simulating):
             + (f"\n  nuisance parameters {', '.join(self.nuisances)}" if self.nuisances else "")
             + ("\n  sizes tried, with their gain:" if self.record.sizes else "")
             + "".join(f"\n    {size}" for size in self._sizes())
-            + (f"\n  {self.check}" if self.check is not None else "")
+            + f"\n  {self.check}"
         )
 
     def _sizes(self) -> list[str]:
@@ -160,7 +160,6 @@ class Model(Simulating):
 
     def _repr_html_(self) -> str:
         network, record = self.network, self.record
-        gain = "" if record.gain is None else f"{record.gain:+.1f} units of log likelihood"
         rows = {
             "parameters": self.grid.describe(),
             "templates": f"{len(self.grid)}",
@@ -170,10 +169,10 @@ class Model(Simulating):
             "network": f"{network.members} of {network.conditioner.describe()}, "
             f"{network.components} {network.basis.name} component(s)",
             "objective, prior": f"{self.options.to_dict()['objective']}, {self.options.prior}",
-            "gain on held-out events": gain,
+            "gain on held-out events": f"{record.gain:+.1f} units of log likelihood",
             "max |log q|": f"{self.implied_prior.max_log:.3g}",
             "sizes tried, with their gain": "; ".join(self._sizes()),
-            "score check": "" if self.check is None else str(self.check).partition(": ")[2],
+            "score check": str(self.check).partition(": ")[2],
         }
         cells = [[escape(name), escape(text)] for name, text in rows.items() if text]
         table = printing.table(["Model", ""], cells)
@@ -229,17 +228,13 @@ class Model(Simulating):
                 "x: the likelihood of these events is not finite; look for absurd values or "
                 "weights, or fit the model anew"
             )
-        agreement = None
-        if self.cells is not None:
-            filling = fill(self.cells, self.network, table, w, far, self.observables)
-            copies = None if self.summary is None else self.summary.audit.value_of("copies")
-            agreement = Agreement(self.cells, filling, copies)
+        filling = fill(self.cells, self.network, table, w, far, self.observables)
         channel = replace(
             channel,
-            agreement=agreement,
+            agreement=Agreement(self.cells, filling, self.summary.audit.value_of("copies")),
             warnings=self.warnings,
             model=self.identity,
-            observed=self._binned(used, of_used),
+            observed=bin_events(self.summary.edges, used, of_used, self.query.labels),
             toys=self.toys(float(w.sum()), float((w**2).sum())),
         )
         if self.measurement is None:
@@ -254,8 +249,7 @@ class Model(Simulating):
             replicas = replace(replicas, log_q=self._divided(replicas.log_q))
         channel = learnt_channel(self.network, self.grid, self.log_q, replicas, table, weights)
         total = float(len(table) if weights is None else weights.sum())
-        if self.known is not None:
-            channel = replace(channel, mean_score=self._learnt_score(self.known, total))
+        channel = replace(channel, mean_score=self._learnt_score(total))
         if self.divided:
             return channel
         return replace(channel, undivided=total * self.implied_prior.log_q)
@@ -270,12 +264,9 @@ class Model(Simulating):
         return *learnt_vectors(self.network, sizes, table), self.log_q
 
     @cached_property
-    def check(self) -> ScoreCheck | None:
-        """The score check: whether the templates' own events give back their theta; None for a
-        model of an older version that does not know."""
-        if self.known is None:
-            return None
-        learnt = self._learnt_score(self.known, 1.0).check()
+    def check(self) -> ScoreCheck:
+        """The score check: whether the templates' own events give back their theta."""
+        learnt = self._learnt_score(1.0).check()
         found = learnt
         if self.options.calibrate:
             found = score_check(self.known, learnt.p_values)
@@ -285,16 +276,10 @@ class Model(Simulating):
         scatter = scatter_p_value(self.known, learnt.shift, learnt.error)
         return replace(found, scatter=scatter)
 
-    def _learnt_score(self, known: Calibration, weight: float) -> LearntScore:
+    def _learnt_score(self, weight: float) -> LearntScore:
         """The mean score of so many events of the network's own density."""
         curves = summary_basis(self.network).chebyshev_terms()
-        return LearntScore(known, weight, curves=curves, log_q=self.log_q)
-
-    def _binned(self, table: Array, weights: Array | None) -> Binned | None:
-        """Observed events in the bins of the summary."""
-        if self.summary is None:
-            return None
-        return bin_events(self.summary.edges, table, weights, self.query.labels)
+        return LearntScore(self.known, weight, curves=curves, log_q=self.log_q)
 
     @cached_property
     def identity(self) -> str:
@@ -327,21 +312,15 @@ class Model(Simulating):
     @cached_property
     def warnings(self) -> tuple[EstimateWarning, ...]:
         """Reasons not to trust any estimate with this model."""
-        prior, gain, check = self.implied_prior, self.record.gain, self.check
-        found: tuple[EstimateWarning, ...] = ()
-        if check is not None:
-            names = [self.grid.label(k) for k in check.suspects]
-            found = template_warnings(names) + scatter_warnings(check.scatter)
-        if check is not None and self.options.calibrate:
+        prior, check = self.implied_prior, self.check
+        names = [self.grid.label(k) for k in check.suspects]
+        found = template_warnings(names) + scatter_warnings(check.scatter)
+        if self.options.calibrate:
             found += check_warnings(check.p_value, check.information)
         else:
-            found += model_warnings(
-                np.inf if gain is None else gain,
-                prior.between_templates(),
-                prior.max_log,
-                divided=self.divided,
-            )
-        return found if self.summary is None else (*found, *audit_warnings(self.summary.audit))
+            between = prior.between_templates()
+            found += model_warnings(self.record.gain, between, prior.max_log, divided=self.divided)
+        return found + audit_warnings(self.summary.audit)
 
     def events(self, x: Any, weights: Any = None) -> tuple[Array, Array | None]:
         """Observed events as (events, observables), in the order of the training, and weights.

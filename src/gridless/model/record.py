@@ -273,11 +273,11 @@ class TrainingRecord:
     `versions` are those that a model was saved with, if it comes from a file.
     """
 
-    history: History = ()
-    gain: float | None = None
-    epochs: int | None = None
-    batch: int | None = None
-    validation: float | None = None
+    history: History
+    gain: Annotated[float, BeforeValidator(lambda v: math.nan if v is None else v)]
+    epochs: int
+    batch: int
+    validation: float
     command: str | None = None
     where: str | None = None
     versions: dict[str, str] = field(default_factory=dict, compare=False)

@@ -35,12 +35,9 @@ def share_corrections(source: "Reweighting") -> tuple[ShareCorrection, ...]:
     Returns
     -------
     tuple of ShareCorrection
-        One for each observable; none for a model of an older version, which does not know how many
-        events its templates had.
+        One for each observable.
     """
     model, unit = source.model, source.model.grid.unit
-    if model.summary is None or len(model.summary.effective) != len(unit):
-        return ()
     effective = np.array(model.summary.effective)
     drawn = _drawn(source.kept, np.array([source.at(t) for t in unit]), effective)
     bins = int(np.clip(MAX_SHARES // len(unit), LEAST_BINS, MAX_BINS))

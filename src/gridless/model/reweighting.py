@@ -122,13 +122,8 @@ class Reweighting:
     """
 
     def __init__(self, model: "Model") -> None:
-        if model.simulated is None:
-            raise InputError(
-                "the model keeps no simulated events, since an older version made it; fit it anew"
-            )
-        kept = model.simulated
-        self.model, self.kept = model, kept
-        self.x = np.asarray(kept.x, np.float64)
+        self.model, self.kept = model, model.simulated
+        self.x = np.asarray(model.simulated.x, np.float64)
         vectors, self.matrix, self.offset = model.event_vectors(self.x)
         self.y = np.asarray(vectors.double().numpy())
 

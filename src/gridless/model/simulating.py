@@ -257,8 +257,6 @@ class Simulating:
         True
         """
         model = cast("Model", self)
-        if model.summary is None:
-            raise InputError("histograms: the model has no summary of its templates; fit it again")
         point = model.grid.from_unit(model.grid.unit_point(theta))
         if not np.isfinite(point).all():
             raise InputError(f"theta: {theta!r:.80}; give finite numbers")
@@ -273,7 +271,7 @@ class Simulating:
             if name not in model.nuisances:
                 known = ", ".join(model.nuisances) or "none"
                 raise InputError(f"nuisances: there is no {name!r}; there is {known}")
-        if not model.binned or model.measurement is None:
+        if model.measurement is None:
             return found
         alpha = np.array([given.get(name, 0.0) for name in model.nuisances])
         shares = model.measurement.process_shares(alpha)
@@ -282,5 +280,4 @@ class Simulating:
     def toys(self, weight: float, squares: float) -> VirtualToys | None:
         """Pseudo-experiments of events with these sums of weights and of their squares."""
         model = cast("Model", self)
-        there = model.simulated is not None and weight > 0
-        return VirtualToys(model, weight, squares) if there else None
+        return VirtualToys(model, weight, squares) if weight > 0 else None

@@ -105,8 +105,8 @@ def closure(subject: Subject) -> list[Check]:
 
 def scores(subject: Subject) -> list[Check]:
     """Whether the calibration holds at every template."""
-    found = [m.check for m in subject.channels.values() if m.check is not None]
-    if not found or any(one.failed or one.suspects for one in found):
+    found = [m.check for m in subject.channels.values()]
+    if any(one.failed or one.suspects for one in found):
         return []  # those that failed are warnings
     least = min(one.p_value for one in found)
     return [
@@ -116,9 +116,7 @@ def scores(subject: Subject) -> list[Check]:
 
 def audit(subject: Subject) -> list[Check]:
     """Whether the templates are what the fit needs."""
-    audits = {n: m.summary.audit for n, m in subject.channels.items() if m.summary is not None}
-    if not audits:
-        return []
+    audits = {n: m.summary.audit for n, m in subject.channels.items()}
     wrong = [(n, one) for n, audit in audits.items() for one in audit.findings if not one.met]
     if not wrong:
         return [Check("Templates", "The audit of the templates asks for no change.", GOOD)]

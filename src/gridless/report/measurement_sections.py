@@ -24,7 +24,7 @@ from gridless.report.typeset import Table, interval_html, rounded_html, title_ht
 def data(subject: Subject) -> Section | None:
     """Data against simulation at the best fit, for every observable."""
     model, likelihood = subject.model, subject.likelihood
-    if likelihood is None or model.summary is None or not _has_events(subject):
+    if likelihood is None or not _has_events(subject):
         return None
     found = compare(model, likelihood)
     figures = [draw_data(model, likelihood, name, experiment=subject.experiment) for name in found]

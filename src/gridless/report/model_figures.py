@@ -123,8 +123,6 @@ def draw_check(
     <Figure size 520x320 with 1 Axes>
     """
     check, grid = model.check, model.grid
-    if check is None:
-        raise InputError("model: it comes from a version without a score check; fit it anew")
     if parameter is not None and parameter not in grid.parameters:
         known = ", ".join(grid.parameters)
         raise InputError(f"there is no parameter {parameter!r}; there is {known}")
@@ -283,8 +281,6 @@ def _shortened(name: str) -> Any:
 
 def chosen_distributions(model: Model, observable: str | None) -> list[Distribution]:
     """The distributions of the templates in the model: all of them, or that of one observable."""
-    if model.summary is None:
-        raise InputError("the model has no summary of its templates; fit it again, or load a newer")
     if observable is not None and observable not in model.observables:
         known = ", ".join(model.observables)
         raise InputError(f"observable: there is no {observable!r}; there is {known}")

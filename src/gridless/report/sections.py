@@ -66,22 +66,17 @@ def check(subject: Subject) -> Section | None:
     )
 
 
-def grid(subject: Subject) -> Section | None:
+def grid(subject: Subject) -> Section:
     """The audit of the templates."""
-    summary = subject.model.summary
-    if summary is None:
-        return None
-    audit = summary.audit
+    audit = subject.model.summary.audit
     rows = [["ok" if f.met else "CHANGE", f.demand, f.text] for f in audit.findings]
     table = Table(["verdict", "demand", "finding"], rows, audit.title, breaks=True)
     return Section("The templates and their audit", tables=[table], folded=True)
 
 
-def inputs(subject: Subject) -> Section | None:
+def inputs(subject: Subject) -> Section:
     """The distribution of every observable in every template."""
     model = subject.model
-    if model.summary is None:
-        return None
     label = subject.experiment
     return Section(
         "Observables in the templates",

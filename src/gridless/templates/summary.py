@@ -56,8 +56,7 @@ class Summary:
     distributions : tuple of Distribution
         One per observable.
     effective : tuple of float
-        (sum w)^2 / sum w^2 of each template: the events that its shares are worth. Empty in models
-        of older versions.
+        (sum w)^2 / sum w^2 of each template: the events that its shares are worth.
 
     Examples
     --------
@@ -71,7 +70,7 @@ class Summary:
 
     audit: Audit
     distributions: tuple[Distribution, ...]
-    effective: tuple[float, ...] = ()
+    effective: tuple[float, ...]
 
     @property
     def edges(self) -> dict[str, Array]:
@@ -92,7 +91,7 @@ class Summary:
         """The summary that `to_dict` gave."""
         try:
             distributions = tuple(Distribution(**one) for one in content["distributions"])
-            effective = tuple(float(size) for size in content.get("effective", ()))
+            effective = tuple(float(size) for size in content["effective"])
             return cls(Audit.from_dict(content["audit"]), distributions, effective)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"its summary of the templates is damaged ({error})") from error

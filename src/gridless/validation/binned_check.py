@@ -135,8 +135,8 @@ def binned_check(model: Model, x: Any, weights: Any = None) -> BinnedCheck:
     True
     """
     check_kind(model, Model, "model")
-    if model.calibration is None or model.simulated is None:
-        raise InputError("binned_check: needs a calibrated model that keeps events; fit it anew")
+    if model.calibration is None:
+        raise InputError("binned_check: needs a calibrated model; fit it with calibrate=True")
     if model.measurement is not None:
         raise InputError("binned_check: of models without systematics and backgrounds; fit one")
     table, given = model.events(x, weights)
@@ -159,7 +159,6 @@ def binned_check(model: Model, x: Any, weights: Any = None) -> BinnedCheck:
 def _fit(
     model: Model, calibration: Calibration, y: Array, w: Array, best: Array, bins: int
 ) -> BinnedFit:
-    assert model.simulated is not None
     source, kept = model.reweighting, model.simulated
     da = calibration.score_slopes(best[None])[0]  # (parameters, kept)
     simulated, observed = source.y @ da.T, y @ da.T

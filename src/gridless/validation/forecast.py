@@ -127,10 +127,7 @@ def pilot_of(model: Model, events: float, name: str = "") -> Pilot:
 def simulated_sizes(model: Model) -> Array:
     """The effective number (sum w)^2 / sum w^2 of simulated events of each template. Their means
     may be worth fewer: those of an ensemble whose members disagree, or of events kept out."""
-    kept = () if model.summary is None else model.summary.effective
-    if len(kept) == len(model.grid):
-        return np.array(kept)
-    return model.reweighting.moments.effective  # of older versions, that do not know
+    return np.array(model.summary.effective)
 
 
 def learnt_share(model: Model, p: int) -> float:
@@ -162,8 +159,6 @@ def learnt_share(model: Model, p: int) -> float:
     1.0
     """
     kept, moments = model.simulated, model.reweighting.moments
-    if kept is None or model.cells is None:
-        return 1.0
     where = nearest(model.network, np.asarray(kept.x, np.float64), model.cells.centres)[0]
     shape = len(model.grid), len(model.cells.centres)
     number = kept.template * shape[1] + where

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc
 
-from gridless.errors import InputError, check_kind
+from gridless.errors import check_kind
 from gridless.model.model import Model
 from gridless.model.reweighting import SimulatedEvents, tilted, weight_changes
 from gridless.results.printing import Lines
@@ -116,8 +116,6 @@ def reliability(model: Model) -> Reliability:
 def source_events(model: Model) -> SimulatedEvents:
     """The kept events, or an error that says what to do."""
     check_kind(model, Model, "model")
-    if model.simulated is None:
-        raise InputError("the model keeps no simulated events; fit it anew")
     return model.simulated
 
 

@@ -14,7 +14,7 @@ import gridless as gl
 from gridless.examples import OneObservable, TwoObservables
 from gridless.model.storage.archive import pack
 from gridless.model.storage.file import model_bytes
-from gridless.templates.query import FileRecord, Query
+from gridless.templates.query import FileRecord
 
 
 @pytest.fixture
@@ -24,12 +24,19 @@ def path(model, tmp_path):
     return path
 
 
-AUDIT = {"title": "one", "findings": []}
+RECORD = {"gain": 1.0, "epochs": 2, "batch": 100, "validation": 0.1}
 
 
 def bins_of(edges):
     """The distribution of the observable in a single template, as a header has it."""
     return {"observable": "x", "edges": edges, "shares": [[1.0] * (len(edges) - 1)]}
+
+
+SUMMARY = {
+    "audit": {"title": "one", "findings": []},
+    "distributions": [bins_of([1, 2])],
+    "effective": [100.0],
+}
 
 
 def read(path):
@@ -243,13 +250,14 @@ def test_arrays_that_make_no_model(path, name, change, message):
         ({"network_options": {"hidden": [30_000] * 3, "activation": "tanh"}}, "does not fit"),
         ({"members": 10**12}, "does not fit"),
         ({"components": 10**12}, "does not fit|damaged"),
-        ({"record": {"history": [], "gain": 1}}, "no epoch"),
-        ({"record": {"history": [{"stage": 1}]}}, r"record.history.0"),
-        ({"record": {"history": 5}}, r"record.history"),
+        ({"record": RECORD | {"history": []}}, "no epoch"),
+        ({"record": RECORD | {"history": [{"stage": 1}]}}, r"record.history.0"),
+        ({"record": RECORD | {"history": 5}}, r"record.history"),
         ({"summary": {"audit": 3}}, "summary"),
-        ({"summary": {"audit": AUDIT, "distributions": []}}, "distributions of other observables"),
-        ({"summary": {"audit": AUDIT, "distributions": [bins_of([1, 1])]}}, "edges of 'x'"),
-        ({"summary": {"audit": AUDIT, "distributions": [bins_of([1, 2])]}}, "has 1 templates"),
+        ({"summary": SUMMARY | {"distributions": []}}, "distributions of other observables"),
+        ({"summary": SUMMARY | {"distributions": [bins_of([1, 1])]}}, "edges of 'x'"),
+        ({"summary": SUMMARY | {"distributions": [bins_of([1, 2])]}}, "has 1 templates"),
+        ({"summary": SUMMARY | {"effective": [0.0]}}, "worth no event"),
         ({"query": {"observables": ["x"]}}, r"query.observables"),
     ],
 )
@@ -286,16 +294,6 @@ def test_names_of_files_that_are_no_text_are_spelt_out(model, tmp_path):
     assert gl.load(tmp_path / "m.safetensors").files[0].source == "top_\\udcff.root"
 
 
-def test_a_file_of_the_version_before_loads():
-    # Written by version 0.1.0: two Gaussians on the observable 2 * x, selected and weighted.
-    model = gl.load(Path(__file__).parent / "format_2.safetensors")
-    assert model.query == Query({"2 * x": "2 * x"}, "w", "x > -1")
-    assert (model.options.seed, model.options.components, model.options.prior) == (3, 2, "divide")
-    assert model.record.epochs == 2
-    assert len(model.record.history) == 3
-    assert model.record.where == "entry < 300"
-    assert [record.events for record in model.files] == [288, 294, 297]
-    x = np.linspace(-1, 3, 200)
-    with pytest.warns(gl.GridlessWarning, match="is not applied"):
-        estimate = model.likelihood(x).maximum()
-    assert estimate.value == pytest.approx(0.636532797, abs=1e-6)
+def test_a_file_of_version_0_1_is_refused_and_the_error_says_to_fit_anew():
+    with pytest.raises(gl.InputError, match=r"written by version 0\.1; .* fit it anew"):
+        gl.load(Path(__file__).parent / "format_2.safetensors")

@@ -43,8 +43,8 @@ def sign(content: bytes) -> bytes:
 
 def unpack(
     content: bytes, key: str, name: str, cure: str
-) -> tuple[dict[str, Any], dict[str, Tensor], bool]:
-    """Header and arrays of a file, and whether it has a digest.
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Header and arrays of a file.
 
     Parameters
     ----------
@@ -68,9 +68,11 @@ def unpack(
     if not isinstance(header, dict):
         raise InputError(f"{name}: its header is damaged (no mapping); {cure}")
     digest = header.pop(DIGEST, None)
-    if digest is not None and not _is_digest(digest, content):
+    if digest is None:
+        raise InputError(f"{name}: has no digest: damaged, or written by version 0.1; {cure}")
+    if not _is_digest(digest, content):
         raise InputError(f"{name}: changed or damaged since it was written; {cure}")
-    return header, arrays, digest is not None
+    return header, arrays
 
 
 def take(arrays: dict[str, Tensor], name: str, *shape: int | range | None) -> Array:

@@ -16,7 +16,6 @@ from gridless.calibration.calibration import Calibration, from_arrays
 from gridless.density.basis import Basis
 from gridless.density.conditioner import Conditioner
 from gridless.density.network import (
-    UNLIMITED,
     Factory,
     Network,
     make_conditioner,
@@ -49,7 +48,7 @@ from gridless.systematics.bins import BinnedProcess, process_of
 from gridless.templates.grid import Grid
 
 _KEY = "gridless"
-_CURE = "save the model again"
+_CURE = "save the model again, or fit it anew"
 
 
 def current_versions() -> dict[str, str]:
@@ -106,20 +105,17 @@ def _content(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "network": network.state_dict(),
         "grid": {"values": grid.values, "bounds": grid.bounds},
         "prior": {"log_q": model.implied_prior.log_q},
+        "calibration": model.known.arrays(),
+        "simulated": vars(model.simulated),
+        "cells": asdict(model.cells),
     }
     if model.replicas is not None:
         parts["replicas.network"] = model.replicas.network.state_dict()
         parts["replicas"] = {"log_q": model.replicas.log_q}
-    if model.known is not None:
-        parts["calibration"] = model.known.arrays()
-    if model.simulated is not None:
-        parts["simulated"] = vars(model.simulated)
     if model.measurement is not None:
         parts["measurement"] = arrays_of(model.measurement)
     for number, process in enumerate(model.binned):
         parts[f"bins.{number}"] = process.arrays()
-    if model.cells is not None:
-        parts["cells"] = {k: v for k, v in asdict(model.cells).items() if v is not None}
     arrays = {
         f"{part}.{name}": value if isinstance(value, Tensor) else torch.tensor(value)
         for part, content in parts.items()
@@ -154,22 +150,20 @@ def load(path: str | Path, network: Factory | nn.Module | None = None) -> Model 
     ('x',)
     """
     file, channel = split_channel(path)
-    found, arrays, signed = unpack(_bytes(file), _KEY, str(file), _CURE)
+    found, arrays = unpack(_bytes(file), _KEY, str(file), _CURE)
     if CHANNELS not in found:
         if channel is not None:
             raise InputError(
                 f"{path}: {file} holds one model and no channels; leave out :{channel}"
             )
-        return _model(found, arrays, signed, str(file), network)
-    headers = channel_headers(found, str(file), signed)
+        return _model(found, arrays, str(file), network)
+    headers = channel_headers(found, str(file))
     places = {name: number for number, name in enumerate(headers)}
     if channel is not None and channel not in headers:
         known = ", ".join(headers)
         raise InputError(f"{path}: there is no channel {channel!r} in it; there is {known}")
     models = {
-        name: _model(
-            headers[name], _under(f"{places[name]}.", arrays), signed, f"{file}: {name}", network
-        )
+        name: _model(headers[name], _under(f"{places[name]}.", arrays), f"{file}: {name}", network)
         for name in ([channel] if channel is not None else headers)
     }
     if channel is not None:
@@ -188,12 +182,11 @@ def model_from(content: bytes, name: str) -> Model:
 def _model(
     found: dict[str, Any],
     arrays: dict[str, Tensor],
-    signed: bool,
     name: str,
     network: Factory | nn.Module | None,
 ) -> Model:
     """The model of a header and arrays."""
-    header = read_header(found, name, signed)
+    header = read_header(found, name)
     if not header.network and network is None:
         raise InputError(
             f"{name}: its network has no registered name; give load(path, network=...) what was "
@@ -235,21 +228,10 @@ def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | n
         state = _under("replicas.network.", arrays)
         copies = _build_network(header, grid, made_by, header.members * len(changes), state)
         replicas = Replicas(copies, changes)
-    for one in header.summary.distributions if header.summary is not None else ():
-        if len(one.shares) != len(grid):
-            raise InputError(f"damaged, its summary has {len(one.shares)} templates; {_CURE}")
-    cells = None
-    if any(name.startswith("cells.") for name in arrays):
-        centres = take(arrays, "cells.centres", None, len(header.query.observables))
-        share = take(arrays, "cells.share", len(centres), *curve(width))
-        effective = take(arrays, "cells.effective", *curve(width))
-        variance = outside = None
-        if "cells.share_variance" in arrays:
-            variance = take(arrays, "cells.share_variance", len(centres), *curve(width))
-        if "cells.outside" in arrays:
-            outside = take(arrays, "cells.outside", 2, *curve(width))
-        reach = float(take(arrays, "cells.reach"))
-        cells = Cells(centres, reach, share, effective, variance, outside)
+    summary = header.summary
+    for rows in (summary.effective, *(one.shares for one in summary.distributions)):
+        if len(rows) != len(grid):
+            raise InputError(f"damaged, its summary has {len(rows)} templates; {_CURE}")
     return Model(
         network,
         grid,
@@ -257,20 +239,32 @@ def _build(header: Header, arrays: dict[str, Tensor], made_by: str | Factory | n
         FitOptions.of(**header.options),
         replace(header.record, versions=header.versions),
         ImpliedPrior(log_q, grid),
-        replicas,
-        cells,
-        header.summary,
+        _build_cells(arrays, len(header.query.observables), curve(width)),
+        summary,
         tuple(header.files),
         _build_calibration(_under("calibration.", arrays), grid),
         _build_simulated(_under("simulated.", arrays), grid, len(header.query.observables)),
+        replicas,
         _build_measurement(header, _under("measurement.", arrays), grid),
         _build_bins(header, _under("bins.", arrays), grid),
     )
 
 
+def _build_cells(arrays: dict[str, Tensor], observables: int, series: list[range]) -> Cells:
+    centres = take(arrays, "cells.centres", None, observables)
+    return Cells(
+        centres,
+        float(take(arrays, "cells.reach")),
+        take(arrays, "cells.share", len(centres), *series),
+        take(arrays, "cells.effective", *series),
+        take(arrays, "cells.share_variance", len(centres), *series),
+        take(arrays, "cells.outside", 2, *series),
+    )
+
+
 def _build_bins(header: Header, arrays: dict[str, Tensor], grid: Grid) -> tuple[BinnedProcess, ...]:
-    """Backgrounds and systematics in bins; files of before these were kept have none."""
-    if not arrays or header.measurement is None or header.summary is None:
+    """Backgrounds and systematics in bins."""
+    if header.measurement is None:
         return ()
     bins = sum(len(edges) - 1 for edges in header.summary.edges.values())
     processes = []
@@ -282,11 +276,7 @@ def _build_bins(header: Header, arrays: dict[str, Tensor], grid: Grid) -> tuple[
     return tuple(processes)
 
 
-def _build_simulated(
-    arrays: dict[str, Tensor], grid: Grid, observables: int
-) -> SimulatedEvents | None:
-    if not arrays:
-        return None
+def _build_simulated(arrays: dict[str, Tensor], grid: Grid, observables: int) -> SimulatedEvents:
     template = arrays["template"]
     check_shape("simulated.template", template, None, kind=torch.int32)
     kept = SimulatedEvents(
@@ -305,9 +295,7 @@ def _build_measurement(header: Header, arrays: dict[str, Tensor], grid: Grid) ->
     return measurement_of(header.measurement, found, grid, len(header.query.observables))
 
 
-def _build_calibration(arrays: dict[str, Tensor], grid: Grid) -> Calibration | None:
-    if not arrays:
-        return None
+def _build_calibration(arrays: dict[str, Tensor], grid: Grid) -> Calibration:
     calibration = from_arrays(_as_numpy(arrays))
     calibration.check(len(grid), len(grid.parameters))
     return calibration
@@ -345,30 +333,14 @@ def _build_network(
     with torch.device("meta" if ours else "cpu"):
         conditioner = make_conditioner(made_by, inputs, outputs, members, header.network_options)
         network = Network(conditioner, basis, header.components, inputs, templates, log_share)
-    # Format 2 has the perceptron's arrays without the name of its part of the network.
-    named = {
-        f"conditioner.{name}" if name.startswith(("weights.", "biases.")) else name: value
-        for name, value in state.items()
-    }
-    # Files of before the range of the inputs was kept have none, and a mean in float32.
-    named = _default_inputs(inputs) | named
     for name, array in network.state_dict().items():
-        check_shape(name, named[name], *array.shape, kind=array.dtype)
-    network.load_state_dict(named, assign=ours)
+        check_shape(name, state[name], *array.shape, kind=array.dtype)
+    network.load_state_dict(state, assign=ours)
     if not ((network.scale > 0).all() and (network.bend >= 0).all()):
         raise InputError(f"damaged, a scale of its inputs is not positive; {_CURE}")
     if not (network.low <= network.high).all():
         raise InputError(f"damaged, its inputs end before they begin; {_CURE}")
     return network
-
-
-def _default_inputs(inputs: int) -> dict[str, Tensor]:
-    """The range of inputs that has no ends."""
-    return {
-        "mean_rest": torch.zeros(inputs),
-        "low": torch.full((inputs,), -UNLIMITED),
-        "high": torch.full((inputs,), UNLIMITED),
-    }
 
 
 def _as_numpy(arrays: dict[str, Tensor]) -> dict[str, Any]:

@@ -18,8 +18,6 @@ from gridless.templates.summary import Summary
 FORMAT = 3
 CHANNELS_FORMAT = 4  # of a file with the models of several channels, each of format 3
 CHANNELS = "channels"
-# Formats that can be read: 2 had the query and the record among the options, and no digest.
-READABLE = (2, 3)
 
 
 def _findings(summary: Any) -> Any:
@@ -48,33 +46,9 @@ class Header(BaseModel):
     network_options: dict[str, Any]
     members: int = Field(ge=1)
     files: list[FileRecord] = []
-    summary: Annotated[Summary | None, BeforeValidator(_findings)] = None
+    summary: Annotated[Summary, BeforeValidator(_findings)]
     labels: dict[str, str] = {}
     measurement: MeasurementHeader | None = None
-
-
-def _from_format_2(header: dict[str, Any]) -> dict[str, Any]:
-    """The header of a file that version 0.1 wrote, as it would be written now."""
-    options = dict(header.pop("options"))
-    columns = options.pop("columns", None) or {name: name for name in header["observables"]}
-    header["query"] = {
-        "observables": dict(zip(header.pop("observables"), columns.values(), strict=True)),
-        "weight": options.pop("weight", None),
-        "selection": options.pop("selection", None),
-    }
-    record = {name: options.pop(name, None) for name in ("gain", "command", "where")}
-    record |= {name: options.get(name) for name in ("epochs", "batch", "validation")}
-    header["record"] = record | {"history": header.pop("history")}
-    penalty = options.pop("penalty", None)
-    if penalty is not None:
-        options["objective"] = {"penalty": penalty}
-    perceptron = {name: header.pop(name) for name in ("hidden", "activation")}
-    header |= {"network": "perceptron", "network_options": perceptron}
-    network = {name: header[name] for name in ("basis", "components")} | perceptron
-    made_with = {"prior": header.pop("prior"), "ensemble": header["members"], **network}
-    header["options"] = {**options, **made_with}
-    header["files"] = header.pop("data", [])
-    return header
 
 
 def split_channel(path: str | Path) -> tuple[Path, str | None]:
@@ -86,28 +60,16 @@ def split_channel(path: str | Path) -> tuple[Path, str | None]:
     return Path(file), channel
 
 
-def read_header(content: dict[str, Any], name: str, signed: bool) -> Header:
-    """The checked header of a file.
-
-    Parameters
-    ----------
-    content : dict
-        What the file has as its header.
-    name : str
-        How messages call the file.
-    signed : bool
-        Whether the file has a digest.
-    """
+def read_header(content: dict[str, Any], name: str) -> Header:
+    """The checked header of a file, which messages call `name`."""
     _check_format(content, name, FORMAT)
     found = content.get("format")
-    if found not in READABLE:
+    if found != FORMAT:
         raise InputError(
             f"{name}: of format {found}, which is not read any more; fit the model anew"
         )
-    if found != 2 and not signed:
-        raise InputError(f"{name}: damaged, it has no digest; save the model again")
     try:
-        header = Header.model_validate(_from_format_2(content) if found == 2 else content)
+        header = Header.model_validate(content)
         _check(header)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -120,12 +82,12 @@ def read_header(content: dict[str, Any], name: str, signed: bool) -> Header:
     return header
 
 
-def channel_headers(content: dict[str, Any], name: str, signed: bool) -> dict[str, Any]:
+def channel_headers(content: dict[str, Any], name: str) -> dict[str, Any]:
     """The headers of the models in a file of several channels, by channel; each is checked where it
     is read."""
     _check_format(content, name, CHANNELS_FORMAT)
     headers = content[CHANNELS]
-    if not (signed and isinstance(headers, dict) and headers):
+    if not (isinstance(headers, dict) and headers):
         raise InputError(f"{name}: its header is damaged ({CHANNELS}); save the models again")
     for channel, header in headers.items():
         if not isinstance(header, dict):
@@ -152,10 +114,10 @@ def _check(header: Header) -> None:
             raise ValueError(f"{what}: {len(names)} names, not all of their own")
     if not header.record.history:
         raise ValueError("record.history: no epoch")
-    if header.summary is None:
-        return
     if [one.observable for one in header.summary.distributions] != list(header.query.names):
         raise ValueError("summary: distributions of other observables")
+    if not all(size > 0 for size in header.summary.effective):
+        raise ValueError("summary: a template that is worth no event")
     for one in header.summary.distributions:
         if len(one.edges) < 2 or (np.diff(one.edges) <= 0).any():
             raise ValueError(f"summary: edges of {one.observable!r}")

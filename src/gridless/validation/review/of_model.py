@@ -61,7 +61,7 @@ def bias(subject: Subject) -> Answer:
             f"{p:.2g}; {text}"
         )
     check = model.check
-    if check is not None and (check.failed or check.suspects):
+    if check.failed or check.suspects:
         verdicts.append(BAD)
         names = "; ".join(model.grid.label(k) for k in check.suspects) or "the curve of their means"
         text += f"; not like the others: {names}"
