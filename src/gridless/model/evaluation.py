@@ -92,17 +92,20 @@ def log_likelihood(network: Network, x: Array, weights: Array | None) -> Array:
             total += _weighted_sum(c, None if weights is None else weights[part])
         return basis.chebyshev(total.numpy())
 
-    def curve(stride: int) -> Function:
-        w = None if weights is None else weights[::stride]
-        return lambda t: _curve(network, x[::stride], w, t)
-
     events = len(x)
     stride = max(1, events // PROBE_EVENTS)
+    some = None if weights is None else weights[::stride]
     # The points' rounding in float32 moves t by some 1e-7 of the range, for all events alike,
     # which is not to be mistaken for structure.
     confirm = min(1e-9 * events, 1e-5) if events <= MAX_DOUBLE_EVENTS else 1e-6 * events
     probe = 1e-9 * (events / stride)
-    return approximate_curve(curve, stride, network.basis.parameters, probe, confirm)
+    return approximate_curve(
+        lambda t: _curve(network, x[::stride], some, t),
+        lambda t: _curve(network, x, weights, t),
+        network.basis.parameters,
+        probe,
+        confirm,
+    )
 
 
 @torch.no_grad()
@@ -134,15 +137,15 @@ def _weighted_sum(rows: Tensor, weights: Array | None) -> Tensor:
 
 
 def approximate_curve(
-    curve: Callable[[int], Function], stride: int, parameters: int, probe: float, confirm: float
+    of_some: Function, of_all: Function, parameters: int, probe: float, confirm: float
 ) -> Array:
-    """Chebyshev coefficients of a curve over events, `curve(1)`, as a function of t.
+    """Chebyshev coefficients of a function of t that is a sum over all events.
 
-    `curve(stride)`, over one event in so many, tells how many points in t bring the tail of the
-    coefficients below `probe`; the pass over all must bring it below `confirm`.
+    The same sum over some events, `of_some`, tells how many points in t bring the tail of the
+    coefficients below `probe`; with `of_all` it must be below `confirm`.
     """
-    least = chebyshev.approximate(curve(stride), probe, parameters).shape
-    return chebyshev.approximate(curve(1), confirm, parameters, least)
+    least = chebyshev.approximate(of_some, probe, parameters).shape
+    return chebyshev.approximate(of_all, confirm, parameters, least)
 
 
 def summary_basis(network: Network) -> PolynomialBasis:

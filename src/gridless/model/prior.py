@@ -1,7 +1,8 @@
 """The implied prior q(theta): what the network believes of theta before it sees an event."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -69,18 +70,15 @@ def implied_prior(
     else:
         members = [network.member(e) for e in range(network.members)]
 
-    def curve(stride: int) -> Callable[[Array], Array]:
-        def log_mean(t: Array) -> Array:
-            q = np.zeros(len(t))
-            for member, (x, weights) in zip(members, samples, strict=True):
-                w = weights[::stride]
-                sums = sum_of_densities(member, x[::stride], w, t), np.array([w.sum()])
-                top, bottom = distributed.totals([torch.as_tensor(v) for v in sums])
-                q += (top / bottom).numpy()
-            # Weights of either sign may give less than nothing where the network is not right.
-            return np.log(q.clip(min=LEAST_PRIOR * q.max()) / len(members))
-
-        return log_mean
+    def log_mean(t: Array, stride: int = 1) -> Array:
+        q = np.zeros(len(t))
+        for member, (x, weights) in zip(members, samples, strict=True):
+            w = weights[::stride]
+            sums = sum_of_densities(member, x[::stride], w, t), np.array([w.sum()])
+            top, bottom = distributed.totals([torch.as_tensor(v) for v in sums])
+            q += (top / bottom).numpy()
+        # Weights of either sign may give less than nothing where the network is not right.
+        return np.log(q.clip(min=LEAST_PRIOR * q.max()) / len(members))
 
     events = sum(len(x) for x, _ in samples)
     stride = max(1, events // PROBE_EVENTS)
@@ -88,5 +86,6 @@ def implied_prior(
     confirm = (
         1e-8 if -distributed.least(-max(len(x) for x, _ in samples)) <= MAX_DOUBLE_EVENTS else 1e-6
     )
-    log_q = approximate_curve(curve, stride, network.basis.parameters, 1e-8, confirm)
+    of_some = partial(log_mean, stride=stride)
+    log_q = approximate_curve(of_some, log_mean, network.basis.parameters, 1e-8, confirm)
     return ImpliedPrior(log_q, grid)
