@@ -134,7 +134,7 @@ def read_query(source: Any, query: Query) -> Sample:
     """The events of a source that a query asks for."""
     rows: list[int] = []
     x, weights = _joined(stream(source, query, BLOCK, counted=rows.append))
-    return Sample(x, weights, query, label(source), checksum(source), sum(rows))
+    return Sample(x, weights, query, label(source), _checksum(source), sum(rows))
 
 
 def events_of(samples: Iterable[Sample]) -> tuple[Array, Array | None]:
@@ -356,7 +356,12 @@ def _closest(name: str, known: Sequence[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def checksum(source: Any) -> str | None:
+def file_record(source: Any, events: int, offered: int) -> FileRecord:
+    """The record of a source of which so many of the offered events were used."""
+    return FileRecord(label(source), events, _checksum(source), offered)
+
+
+def _checksum(source: Any) -> str | None:
     """SHA-256 of a file; None for a table in memory."""
     if not isinstance(source, str | Path):
         return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -76,10 +76,14 @@ def read_templates(  # noqa: PLR0913
     """
     query = Query.of(_pair(observables, columns), weight, selection)
     names = [parameters] if isinstance(parameters, str) else parameters
-    if not _is_table(sources):
-        sources, names = _files(sources, names)
-        _check_values(sources, bounds, names)
-    x, theta, weights, files = read_events(sources, query.where(where), names)
+    found = _files(sources, names)
+    if found is None:
+        events = _table_events(sources, query.where(where), names)
+    else:
+        pairs, names = found
+        _check_values(pairs, bounds, names)
+        events = _file_events(pairs, query.where(where))
+    x, theta, weights, files = events
     return Templates(
         *(x, theta, bounds, weights), parameters=names, query=query, files=files, labels=labels
     )
@@ -92,8 +96,9 @@ def read_known(
 
     `sources` are as for `read_templates`; values may be outside of any bounds.
     """
-    if not _is_table(sources):
-        files, _ = _files(sources, parameters)
+    found = _files(sources, parameters)
+    if found is not None:
+        files, _ = found
         samples = _read_all(files, query)
         return [(value, sample) for (value, _), sample in zip(files, samples, strict=True)]
     table = _with_theta(sources, query, parameters)
@@ -108,38 +113,54 @@ def read_known(
     return known
 
 
-def read_events(
-    sources: Any, query: Query, parameters: Sequence[str] | None
-) -> tuple[Array, Array, Array | None, list[FileRecord]]:
-    """x, theta and weights of all events, and their files.
+def read_events(sources: Any, query: Query, parameters: Sequence[str] | None) -> "ThetaEvents":
+    """The events of sources as for `read_templates`; one value is enough, inside of any bounds or
+    not."""
+    found = _files(sources, parameters)
+    if found is None:
+        return _table_events(sources, query, parameters)
+    return _file_events(found[0], query)
 
-    `sources` are as for `read_templates`; one value is enough, inside of any bounds or not.
-    """
-    if _is_table(sources):
-        table = _with_theta(sources, query, parameters)
-        count = len(query.names)
-        return table.x[:, :count], table.x[:, count:], table.weights, [table.record]
-    files, _ = _files(sources, parameters)
+
+class ThetaEvents(NamedTuple):
+    """Events with the theta of each, and the files that they were read from."""
+
+    x: Array
+    theta: Array
+    weights: Array | None
+    files: list[FileRecord]
+
+
+def _table_events(source: Any, query: Query, parameters: Sequence[str] | None) -> ThetaEvents:
+    table = _with_theta(source, query, parameters)
+    count = len(query.names)
+    return ThetaEvents(table.x[:, :count], table.x[:, count:], table.weights, [table.record])
+
+
+def _file_events(files: Files, query: Query) -> ThetaEvents:
     samples = _read_all(files, query)
     x, weights = events_of(samples)
     theta = np.repeat([value for value, _ in files], [s.events for s in samples], axis=0)
-    return x, theta, weights, [sample.record for sample in samples]
+    return ThetaEvents(x, theta, weights, [sample.record for sample in samples])
 
 
 def check_events(sources: Any, query: Query, parameters: Sequence[str]) -> None:
     """Refuse missing files and columns of what `read_events` is to read."""
-    if _is_table(sources):
-        columns = query.observables | {f"{name} (parameter)": name for name in parameters}
-        check_columns(sources, replace(query, observables=columns))
+    found = _files(sources, parameters)
+    if found is None:
+        check_columns(sources, _query_with_theta(query, parameters))
         return
-    for _, source in _files(sources, parameters)[0]:
+    for _, source in found[0]:
         check_columns(source, query)
 
 
-def _files(sources: Any, labels: Sequence[str] | None) -> tuple[Files, Sequence[str]]:
-    """Values with their sources, and the names of the parameters."""
+def _files(sources: Any, labels: Sequence[str] | None) -> tuple[Files, Sequence[str]] | None:
+    """Values with their sources, and the names of the parameters; None for one table in which the
+    parameters are columns."""
     if is_pattern(sources):
         return _order(sources, find(sources), labels)
+    if _is_table(sources):
+        return None
     files = _pairs(sources)
     return files, _name_values(files, labels)
 
@@ -179,8 +200,6 @@ def _order(
 
 
 def _is_table(sources: Any) -> bool:
-    if is_pattern(sources):
-        return False
     if isinstance(sources, Mapping):
         return bool(sources) and all(isinstance(key, str) for key in sources)
     return not isinstance(sources, list | tuple)
@@ -239,5 +258,9 @@ def _with_theta(source: Any, query: Query, labels: Sequence[str] | None) -> Samp
             f"{label(source)}: no braces in the name; put the parameter there "
             "(mtop_{mtop}.root), or give the columns that hold it: parameters=['mtop']"
         )
-    columns = query.observables | {f"{name} (parameter)": name for name in labels}
-    return read_query(source, replace(query, observables=columns))
+    return read_query(source, _query_with_theta(query, labels))
+
+
+def _query_with_theta(query: Query, parameters: Sequence[str]) -> Query:
+    columns = query.observables | {f"{name} (parameter)": name for name in parameters}
+    return replace(query, observables=columns)

@@ -11,9 +11,9 @@ from gridless.errors import InputError, check_kind
 from gridless.files.read import (
     Division,
     Sample,
-    checksum,
     division,
     events_of,
+    file_record,
     pieces,
     read_query,
     stream,
@@ -108,7 +108,7 @@ def read_observed(
         found = [read[name][place] for name, place in places.items()]
         used = sum(piece.used for parts in found for piece in parts)
         rows = sum(piece.rows for piece in found[0])
-        files.append(FileRecord(label(source), used, checksum(source), rows))
+        files.append(file_record(source, used, rows))
     return likelihood, files
 
 
