@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -24,18 +25,16 @@ from gridless.systematics.inputs import (
     check_backgrounds,
     check_systematics,
 )
-from gridless.systematics.mixing import mixed
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import Array, weights_or_ones
 from gridless.templates.grid import Grid
 from gridless.templates.summary import files_of_all_ranks, summarise
 from gridless.templates.templates import Templates
-from gridless.training.building import check_size, make_network
 from gridless.training.checkpoint import Checkpoint, checkpoint_path, fingerprint
 from gridless.training.events import Events, Split, split_events
 from gridless.training.measuring import check_measurement, measure_network
 from gridless.training.objectives import Objective, find_objective
 from gridless.training.replicas import replicate
-from gridless.training.sizing import choose_size, fits_noise
+from gridless.training.sizing import check_size, choose_size, fits_noise, make_network
 from gridless.training.template_means import template_moments
 from gridless.training.trainer import Schedule, Trainer, train
 
@@ -48,6 +47,8 @@ MIN_DEFAULT_BATCH = 256
 MAX_DEFAULT_BATCH = 8192
 # Bootstrap replicas of a model without calibration.
 DEFAULT_REPLICAS = 32
+# Events of a background that are mixed into each template, at the most.
+MAX_BACKGROUND_EVENTS = 20_000
 # Share of the events that a single network keeps out by default.
 DEFAULT_VALIDATION = 0.1
 
@@ -163,7 +164,7 @@ def fit(
     backgrounds = check_backgrounds(backgrounds, templates.observables)
     varied = check_measurement(templates, systematics, backgrounds, options.calibrate)
     target = find_objective(options.objective)
-    mixture = mixed(templates, backgrounds)
+    mixture = with_backgrounds(templates, backgrounds)
     trainer, split, weights, record, units = _train(mixture, options, target, checkpoint)
 
     net, grid = trainer.network, mixture.grid
@@ -189,6 +190,39 @@ def fit(
         net, grid, mixture.query, options, record, q, cells, summary, files, known, simulated,
         copies, measurement, binned,
     )  # fmt: skip
+
+
+def with_backgrounds(templates: Templates, backgrounds: Sequence[Background]) -> Templates:
+    """The templates with the backgrounds in each of them, to train a network on.
+
+    The same background events, 20,000 at the most, are in every template: they say
+    nothing of theta.
+    """
+    if not backgrounds:
+        return templates
+    signal = 1 - sum(one.share for one in backgrounds)
+    totals = templates.totals()
+    xs, thetas, weights = [templates.x], [templates.theta], [templates.event_weights]
+    for one in backgrounds:
+        step = -(-len(one.x) // MAX_BACKGROUND_EVENTS)
+        x = one.x[::step]
+        w = weights_or_ones(one.weights, len(one.x))[::step]
+        if not w.sum() > 0:
+            x, w = one.x, weights_or_ones(one.weights, len(one.x))
+        for total, value in zip(totals, templates.grid.values, strict=True):
+            xs.append(x)
+            thetas.append(np.repeat(value[None], len(x), axis=0))
+            weights.append(w * (one.share / signal * total / w.sum()))
+    return Templates(
+        np.concatenate(xs),
+        np.concatenate(thetas),
+        templates.grid.bounds,
+        np.concatenate(weights),
+        parameters=templates.grid.parameters,
+        query=templates.query,
+        files=templates.files,
+        labels=templates.grid.labels,
+    )
 
 
 class _Trained(NamedTuple):

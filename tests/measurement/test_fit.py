@@ -8,8 +8,8 @@ from iminuit.cost import NormalConstraint
 
 import gridless as gl
 from gridless.examples import Nuisances
+from gridless.fitting import with_backgrounds
 from gridless.measurement.archive import arrays_of, header_of, measurement_of
-from gridless.systematics.mixing import mixed
 
 EXAMPLE = Nuisances()
 X = EXAMPLE.sample(0.4, 4_000, seed=11)
@@ -212,11 +212,11 @@ def test_only_up_needs_templates_there():
 
 def test_templates_with_backgrounds_have_their_shares():
     templates, _, backgrounds = EXAMPLE.simulate(1_000, seed=3)
-    both = mixed(templates, backgrounds)
+    both = with_backgrounds(templates, backgrounds)
     assert len(both) == len(templates) + 10 * 1_000
     shares = both.totals() / templates.totals()
     np.testing.assert_allclose(shares, 1 / 0.9)
-    assert mixed(templates, []) is templates
+    assert with_backgrounds(templates, []) is templates
 
 
 def test_the_audit_names_what_is_wrong():

@@ -57,6 +57,8 @@ class Templates:
         The observables.
     weights : array (events,) or None
         The weights as they were given.
+    event_weights : array (events,)
+        The same, or 1 for each event where there are none.
     template : array (events,) of int
         The template of each event: its row in `grid.values`.
     grid : Grid
@@ -81,6 +83,7 @@ class Templates:
 
     x: Array
     weights: Array | None
+    event_weights: Array
     template: NDArray[np.int64]
     grid: Grid
     query: Query
@@ -119,9 +122,11 @@ class Templates:
                 "the centre of its bin of theta (gl.grid has some)"
             )
         asked = query or Query.of(names)
+        given = as_weights(weights, len(table))
         fields = {
             "x": table,
-            "weights": as_weights(weights, len(table)),
+            "weights": given,
+            "event_weights": weights_or_ones(given, len(table)),
             "template": template,
             "files": tuple(files),
             **_with_labels(grid, asked, labels or {}),
@@ -179,7 +184,7 @@ class Templates:
         Templates: 2,500 events at 10 values of theta, observables x
         """
         other = copy(self)
-        for name in ("x", "template", "weights"):
+        for name in ("x", "template", "weights", "event_weights"):
             value = getattr(self, name)
             object.__setattr__(other, name, None if value is None else value[rows])
         return other
@@ -209,11 +214,6 @@ class Templates:
         )
         head = "<tr><th>template</th><th>events</th><th>effective events</th></tr>"
         return f"<table><caption>{escape(repr(self))}</caption>{head}{rows}</table>"
-
-    @property
-    def event_weights(self) -> Array:
-        """The weight of each event (events,): 1 where there are no weights."""
-        return weights_or_ones(self.weights, len(self))
 
     def totals(self) -> Array:
         """The total weight of each template (templates,)."""
