@@ -47,7 +47,7 @@ MIN_INFORMATION = 1e-3  # of a score, relative to its largest: less does not gai
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What makes a likelihood of sums of summaries, and what it is worth.
+    """The likelihood as a function of summed summaries, with its uncertainties.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Calibration:
 
     @property
     def parameters(self) -> int:
-        """Their number."""
+        """The number of parameters."""
         return int(self.t.shape[1])
 
     def whitened(self, c: Array) -> Array:
@@ -129,8 +129,9 @@ class Calibration:
         return np.asarray(chebyshev.evaluate(self.spread[0, 0], t[:, None]))
 
     def mean_changes(self, t: Array) -> Array:
-        """What independent unit changes do to mu at points t (points, parameters): first those from
-        the statistics of the templates, then those that they leave open. (points, kept, changes)"""
+        """Independent changes of mu by one standard deviation, at points t (points, parameters):
+        first from the statistics of the templates, then from the interpolation between them.
+        (points, kept, changes)"""
         rows, size = terms(t, self.mean.powers), self.transform.shape[1]
         parts = [np.tensordot(rows, change, 1) for change in (self.noise, self.mean.open)]
         return np.concatenate([part.reshape(len(t), size, -1) for part in parts], axis=-1)
@@ -141,14 +142,14 @@ class Calibration:
         return np.asarray(changes @ np.swapaxes(changes, 1, 2))
 
     def model_slopes(self, t: Array) -> Array:
-        """What unit changes that the templates leave open would do to the mean score at one point:
-        (changes, parameters)."""
+        """Changes of the mean score at one point by one standard deviation of the interpolation
+        between the templates: (changes, parameters)."""
         moved = np.tensordot(terms(t[None], self.mean.powers)[0], self.mean.open, 1)
         return np.asarray(moved.T @ self.score_slopes(t[None])[0].T)
 
     def simulation_slopes(self, t: Array) -> Array:
-        """What unit fluctuations of each template change in the mean score at one point:
-        (templates, kept, parameters)."""
+        """Changes of the mean score at one point by one standard deviation of the statistics of
+        each template: (templates, kept, parameters)."""
         point = t[None]
         da = self.score_slopes(point)[0]
         moved = np.tensordot(terms(point, self.mean.powers)[0], self.noise, 1)
@@ -243,8 +244,8 @@ def calibrate(moments: Moments) -> Calibration:
     white, centre, transform = moments.whitened()
     mean = fit_mean_curve(white)
     parameters = white.t.shape[1]
-    # Of members of an ensemble the covariance of unseen means counts: where they disagree, their
-    # mean is not to be trusted.
+    # Of an ensemble, the covariance of the means over unseen events is used: it is larger where the
+    # members disagree.
     steady = _Smoothed(white, white.noise_per_event, STEADY_EVENTS)
     local = _Smoothed(white, white.covariance, LOCAL_EVENTS)
     a_powers, a, b_powers, b = _potentials(mean, steady, local, parameters)
@@ -264,7 +265,7 @@ def calibrate(moments: Moments) -> Calibration:
 
 
 def noise_scale(mean: MeanCurve) -> float:
-    """Where the curve does not describe the means, what is left counts as more noise."""
+    """The factor on the noise of the means: chi2 / dof where the curve describes them poorly."""
     return mean.chi2 / mean.dof if mean.p_value < POOR_FIT else 1.0
 
 
@@ -324,7 +325,7 @@ def _potentials(
     wanted = slope @ np.linalg.pinv(variance, hermitian=True) @ wanted
     information = np.einsum("npi,npi->n", wanted, dmu)
     information = information.clip(min=MIN_INFORMATION * information.max())
-    # Means that are all equal say nothing anywhere.
+    # Without this, means that are all equal would give 0 / 0.
     scale = 1 / np.sqrt(np.where(information > 0, information, 1.0))
     roots = np.linalg.cholesky(sigma)  # rows are weighted so that squares are in units of Sigma
     da, db = slopes(t, a_powers), slopes(t, b_powers)

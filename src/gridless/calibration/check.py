@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, factorial
 
 from gridless.calibration.calibration import Calibration
-from gridless.calibration.left_out import SAME, along, together
+from gridless.calibration.left_out import SAME, curve_p_values, surface_p_values
 from gridless.calibration.mean_curve import curve_powers
 from gridless.curves import chebyshev
 from gridless.curves.polynomials import powers_up_to, terms
@@ -17,9 +17,9 @@ from gridless.templates.arrays import Array
 
 SUSPECT_P_VALUE = 2e-3  # of a template, times their number: two in 1,000 good fits have a suspect
 FAILED_P_VALUE = 1e-3  # of all templates together
-LEAST_OTHERS = 2  # templates more than the free terms of the curve: fewer cannot predict one
-SCATTER_DEGREE = 3  # of the polynomial in theta that a network's own score may be off by
-LEAST_SCATTER = 3  # degrees of freedom that are left
+LEAST_OTHERS = 2  # templates beyond the number of free terms: fewer cannot predict another one
+SCATTER_DEGREE = 3  # of the polynomial in theta by which a network's mean score may differ from 0
+LEAST_SCATTER = 3  # degrees of freedom that must remain after that polynomial is fitted
 BEYOND_P_VALUE = 0.01  # below this the means bend more than one event resolves
 MOST_SUSPECTS = 1 / 3  # of the templates: where more are off, none can be called the wrong one
 
@@ -41,13 +41,13 @@ class ScoreCheck(Lines):
     dof : float
         Its (effective) degrees of freedom.
     p_values : array (templates,)
-        For each template whether its mean is where the others predict it; 1 where they are too few
-        to tell.
+        The p-value of each template's mean given the means of the others; 1 where there are too few
+        others.
     information : float
-        What the templates say of theta: how much worse a constant describes their means, in chi2.
+        What the templates say of theta: the chi2 of a constant less that of the curve.
     scatter : float
-        The p-value that the network's own score is off by a smooth function of theta at most, and
-        that each template adds its statistics alone.
+        The p-value of the hypothesis that the network's mean score is a smooth function of theta
+        plus the statistical noise of each template.
 
     Examples
     --------
@@ -106,8 +106,8 @@ class ScoreCheck(Lines):
 
 
 def score_check(calibration: Calibration, p_values: Array | None = None) -> ScoreCheck:
-    """The check of a calibration, from what the fit of its mean curve has left; with the p-values
-    of its templates where they are known already."""
+    """The check of a calibration, from the residuals of the fit of its mean curve; with the
+    p-values of its templates where they are known already."""
     mean, t = calibration.mean, calibration.t
     da = calibration.score_slopes(t)
     information = np.einsum("kpi,kqi->kpq", da, mean.slopes(t))
@@ -133,21 +133,24 @@ def score_check(calibration: Calibration, p_values: Array | None = None) -> Scor
 def scatter_p_value(calibration: Calibration, shift: Array, error: Array) -> float:
     """Whether templates scatter around their values of theta by more than their statistics.
 
-    A mistake of its own in each template is not smooth in theta, but the mean curve may bend enough
-    to follow it. Two other things tell it. One event resolves only so much of theta, and normal
-    observables cannot change faster: see `_beyond_resolution`. A peak of a small share can. But
-    whatever the observables do, the score of the network's own density has mean 0 at every
-    template, if it has learnt the density. What it has not learnt is smooth: a polynomial of low
-    degree is free, and what is left of the shifts has a chi-square distribution. A density that no
-    network of this kind can learn, such as that of a background share, leaves more; its means
-    do not bend. So both must be seen. With several parameters nothing is tested.
+    Templates that each have their own mistake are not smooth in theta, but the mean curve may bend
+    enough to follow them. Two signs reveal them, and both must be present:
+
+    1. The means bend more than one event resolves theta: see `_beyond_resolution`. A narrow peak of
+       few events can do that without any mistake.
+    2. The mean score of the network's own density, which is 0 at every template if the density was
+       learnt, scatters around a polynomial of low degree, which stands for what was not learnt. A
+       density that the network cannot describe, such as that of a background share, can do that
+       without any mistake, but its means do not bend.
+
+    With several parameters nothing is tested.
 
     Parameters
     ----------
     calibration : Calibration
         With the means of the templates.
     shift, error : array (templates, parameters)
-        What the mean score of the network's density moves theta by, and its statistical error.
+        The bias in theta from the mean score of the network's density, and its statistical error.
     """
     t = calibration.t
     dof = len(t) - SCATTER_DEGREE - 1
@@ -162,12 +165,12 @@ def scatter_p_value(calibration: Calibration, shift: Array, error: Array) -> flo
 
 
 def _beyond_resolution(calibration: Calibration) -> bool:
-    """Whether the means bend more than what one event resolves of theta allows.
+    """Whether the means bend more than the resolution of one event in theta allows.
 
-    Along the score at a template, in units of the spread of one event, the means change by l over
-    half of the range: by the median slope at the templates. For normal observables no coefficient
-    of degree m exceeds l^m / (2^(m-1) sqrt(m!)): these are the widths of a prior, and what the
-    means have beyond is compared with it and with their statistics.
+    Let l be the change of the means over half of the range, along the score at a template and in
+    units of the spread of one event, from the median slope at the templates. For normal observables
+    no coefficient of degree m exceeds l^m / (2^(m-1) sqrt(m!)). These limits are the widths of a
+    prior; the means are compared with that prior and their statistics.
     """
     means, of_means = calibration.template_means()
     t, count = calibration.t, len(means)
@@ -189,10 +192,10 @@ def _beyond_resolution(calibration: Calibration) -> bool:
 
 
 def template_p_values(calibration: Calibration) -> Array:
-    """Whether the mean of each template is where the others predict it.
+    """The p-value of each template's mean given those of the other templates.
 
-    The worst template below the limit is taken out before the rest is looked at again, since it
-    makes its neighbours look wrong too. What was taken out is compared with the rest in the end.
+    A wrong template makes its neighbours look wrong too. So the worst one is taken out and the
+    others are tested again, until all agree. Those taken out are then compared with the others.
     """
     means, of_means = calibration.template_means()
     t, score = calibration.t, calibration.score_slopes(calibration.t)
@@ -201,7 +204,10 @@ def template_p_values(calibration: Calibration) -> Array:
     def given_others(kept: NDArray[np.bool_], masked: bool) -> Array:
         moments = t[kept], means[kept], of_means[kept]
         several = t.shape[1] > 1
-        found = together(*moments, masked) if several else along(*moments, score[kept], masked)
+        if several:
+            found = surface_p_values(*moments, masked)
+        else:
+            found = curve_p_values(*moments, score[kept], masked)
         return np.nan_to_num(found, nan=0.0)  # of means that no simulation can have
 
     p_values, kept = np.ones(count), np.ones(count, bool)

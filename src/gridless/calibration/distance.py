@@ -26,7 +26,8 @@ class MeanDistance:
     weight : float
         The sum of their weights.
     held : tuple of (int, float)
-        Parameters that are held, by their place among those that are left when it happens.
+        Parameters that are held: the axis of each, among those that were free when it was held, and
+        its value.
     """
 
     calibration: Calibration
@@ -48,7 +49,7 @@ class MeanDistance:
         return np.asarray(chi2 + np.linalg.slogdet(covariance)[1])
 
     def __add__(self, other: "MeanDistance") -> "MeanDistance":
-        """That of both sets of events of one model."""
+        """The distance of both sets of events of one model together."""
         return replace(self, y=self.y + other.y, weight=self.weight + other.weight)
 
     def restrict(self, axis: int, t: float) -> "MeanDistance":

@@ -15,7 +15,7 @@ LEAST_SLOPE = 1e-12  # of a score with theta, in units of the range
 
 @dataclass(frozen=True, eq=False)
 class LearntScore(MeanNoise):
-    """The mean of d/dt log [p(t | x) / q(t)] at t, and what it is uncertain by.
+    """The mean of d/dt log [p(t | x) / q(t)] at t, and its uncertainty.
 
     With the mean mu(t) of the summary it is d phi(t) . mu(t) - d log q(t). An estimate from many
     events is off by it, divided by the mean slope of the score.
@@ -25,7 +25,7 @@ class LearntScore(MeanNoise):
     curves : array (d, ...)
         Chebyshev coefficients of the functions phi of which a summary has the coefficients.
     log_q : array
-        Those of what is subtracted from the log density of each event.
+        Chebyshev coefficients of what is subtracted from the log density of each event.
     """
 
     curves: Array = field(kw_only=True)

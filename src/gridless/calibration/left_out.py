@@ -1,9 +1,9 @@
 """Whether the mean of a template is where the other templates predict it.
 
-What the others predict is a mixture over priors of the curve: each has the likelihood of the others
-as its weight. So its tails are as long as is not known how smooth the curve is. With P the inverse
-of the covariance of all means after the free terms, a part S of the means y is off by
-e = P_SS^-1 (P y)_S with the covariance P_SS^-1.
+The prediction is an average over priors of the curve, each weighted by the likelihood of the other
+templates' means. Where these do not say how smooth the curve is, the prediction has long tails. Let
+P be the inverse of the covariance of all means, with the free terms projected out. Then a subset S
+of the means y differs from its prediction by e = P_SS^-1 (P y)_S, with the covariance P_SS^-1.
 """
 
 from itertools import product
@@ -23,42 +23,43 @@ from gridless.calibration.mean_curve import (
 from gridless.curves.polynomials import Powers, terms
 from gridless.templates.arrays import Array
 
-SAME = 1e-9  # of 1 - correlation^2: two templates of which each alone predicts the other
-# Rates at which the prior of a curve may fall off. Where observables change much between templates,
-# the large ones are needed; a template cannot choose them for itself, since it is left out.
+SAME = 1e-9  # 1 - correlation^2 of two templates, below which each predicts the other exactly
+# Rates at which the prior of a curve may fall off. Observables that change much between templates
+# need the large ones. A wrong template cannot choose a large rate for itself: it is left out.
 CHECK_PRIORS = PriorTable(OWN_PRIORS.widths, (*OWN_PRIORS.rates, 0.6, 0.8))
-# The same for surfaces, which may bend along one parameter and be straight along another: all
-# combinations of a rate for each.
+# Widths and rates for surfaces. A surface may bend along one parameter and be straight along
+# another: every combination of a rate for each parameter is tried.
 SURFACE_WIDTHS = (0.0, *np.geomspace(1e-3, 1.0, 8))
 SURFACE_RATES = (0.15, 0.35, 0.8)
-# Power, over the number of parameters, to which the likelihood of the others counts: inner
-# templates say little of how smooth a surface is where it is steepest, and components say
-# partly the same. With 1, corners of good surfaces looked wrong.
+# The likelihood of the other templates is raised to this power over the number of parameters:
+# inner templates say little of how smooth a surface is in its steep corners, and the components of
+# the summary are not independent. With power 1, corners of good surfaces looked wrong.
 SURFACE_POWER = 0.3
 
 
-def along(t: Array, means: Array, of_means: Array, score: Array, masked: bool) -> Array:
-    """The p-value of each template of one parameter, given the others, along some directions.
+def curve_p_values(t: Array, means: Array, of_means: Array, score: Array, masked: bool) -> Array:
+    """The p-value of each template given the others, with one parameter.
 
-    Each direction of the summary is a number per template: the scores at the template, along which
-    a wrong mean moves theta, and the components of the summary. Scores have half of the chance of a
-    false alarm, all other tests the other half.
+    The mean summary is tested along single directions: that of the score at the template, along
+    which a wrong mean moves theta, and every component of the summary. Half of the chance of a
+    false alarm is given to the score, the other half to all other tests.
 
     Parameters
     ----------
     t, means, of_means : array (templates, parameters), (templates, d), (templates, d, d)
-        Where the templates are, their means and the covariances of these.
+        Values of the templates in units of the range, their mean summaries, and the covariances of
+        these means.
     score : array (templates, parameters, d)
         Directions of the scores.
     masked : bool
-        Compare with the others without any one of them, too: it may be wrong itself, and hide this
-        one. Two ends that were exchanged do.
+        Also leave out each second template in turn: a second wrong template can hide the first, as
+        the two end templates do where their labels were exchanged.
     """
     count, parameters = t.shape
     powers = curve_powers(count, parameters)
     matrix = terms(t, powers)
     free = matrix[:, powers.sum(axis=1) <= 1]
-    axes = np.eye(means.shape[1])  # not chosen by the means: one that is off would choose its own
+    axes = np.eye(means.shape[1])  # fixed: directions chosen by the means would follow a wrong one
 
     def p_values(direction: Array, rows: slice) -> tuple[Array, Array]:
         y = means @ direction
@@ -79,13 +80,13 @@ def along(t: Array, means: Array, of_means: Array, score: Array, masked: bool) -
     return np.asarray(np.minimum(1.0, 2 * least))
 
 
-def together(t: Array, means: Array, of_means: Array, masked: bool) -> Array:
-    """The p-value of each template of several parameters, given the others.
+def surface_p_values(t: Array, means: Array, of_means: Array, masked: bool) -> Array:
+    """The p-value of each template given the others, with several parameters.
 
-    The others are few along each parameter, and one direction of the summary tells little of how
-    smooth the surface is. So all components share a prior, which may fall off at another rate along
-    each parameter, and the chi2 of a template is that of all of them. Most templates are at an edge
-    of some parameter: see `SURFACE_POWER`. Arguments are those of `along`.
+    There are few templates along each parameter, and a single direction of the summary says little
+    of how smooth the surface is. So all components share a prior, which falls off at its own rate
+    along each parameter, and the chi2 of a template sums over all components. Most templates are at
+    an edge of some parameter: see `SURFACE_POWER`. Arguments as for `curve_p_values`.
     """
     count, parameters = t.shape
     powers = curve_powers(count, parameters)
@@ -118,9 +119,9 @@ def _surface_priors(powers: Powers, span: float) -> Array:
 
 
 class _LeftOut(NamedTuple):
-    """What is left out, by prior: the chi2 of each number given the others, how likely the others
-    are; and the same given the others without any one of them (the last axis), where `alike` marks
-    those that cannot be told from it."""
+    """For every prior: the chi2 of each left-out mean given the others, and the log likelihood of
+    the others; then both with a second mean left out (the last axis). `alike` marks pairs of which
+    each mean predicts the other exactly."""
 
     chi2: Array
     log_likelihood: Array
@@ -129,7 +130,7 @@ class _LeftOut(NamedTuple):
     alike: NDArray[np.bool_]
 
     def plus(self, other: "_LeftOut") -> "_LeftOut":
-        """Those of another component, too."""
+        """The sums over this and another component of the summary."""
         return _LeftOut(
             self.chi2 + other.chi2,
             self.log_likelihood + other.log_likelihood,
@@ -139,9 +140,9 @@ class _LeftOut(NamedTuple):
         )
 
     def p_values(self, before: Array, dof: int, power: float) -> tuple[Array, Array]:
-        """The p-value of each number, given the others; and given the others without the one that
-        hides it best, times their number. `before` (priors,) is the log probability of each prior
-        beforehand; likelihoods count to a power."""
+        """The p-value of each mean given the others; and the smallest p-value with a second mean
+        left out, times the number of second means. `before` (priors,) is the log of the prior
+        probabilities; likelihoods are raised to `power`."""
         single = _mixed(self.chi2, before[:, None] + power * self.log_likelihood, dof)
         if not self.alike.size:
             return single, np.ones_like(single)
@@ -151,7 +152,7 @@ class _LeftOut(NamedTuple):
 
 
 def _covariances(matrix: Array, table: Array, noise: Array) -> Array:
-    """The covariance (priors, templates, templates) of numbers with a variance each, by prior."""
+    """The covariance (priors, templates, templates) of the means under each prior."""
     rows = matrix * table[:, None]
     return np.asarray(rows @ np.swapaxes(rows, 1, 2) + np.diag(noise))
 
@@ -159,20 +160,20 @@ def _covariances(matrix: Array, table: Array, noise: Array) -> Array:
 def _left_out(
     free: Array, y: Array, covariance: Array, masked: bool, rows: slice = slice(None)
 ) -> _LeftOut:
-    """Numbers y (templates,) given the others.
+    """Each of the means y (templates,) compared with its prediction by the others.
 
     Parameters
     ----------
     free : array (templates, free terms)
         Terms of the curve that are free.
     y : array (templates,)
-        Numbers.
+        The mean of one component of the summary in every template.
     covariance : array (priors, templates, templates)
-        Theirs, by prior.
+        Of these means, under each prior.
     masked : bool
-        Whether to leave out others, too.
+        Whether to leave out a second template too.
     rows : slice
-        Of which numbers.
+        The templates that are left out in turn.
     """
     inverse = np.linalg.inv(covariance)
     weighted = inverse @ free
@@ -190,7 +191,7 @@ def _left_out(
     # S = {k, j}, with k along the second axis and j along the third.
     other, a_k = a[:, None], a_k[..., None]
     both = a_k * other
-    # Without another, or where two say the same, there is none that could hide it.
+    # A second template that is the first, or says exactly the same, cannot hide it.
     alike = np.eye(len(y), dtype=bool)[rows] | (both - p_k**2 <= SAME * both).any(axis=0)
     determinant = np.where(alike, 1.0, both - p_k**2)
     py_k, py_j = py_k[..., None], py[:, None]
@@ -201,6 +202,6 @@ def _left_out(
 
 
 def _mixed(chi2: Array, log_weights: Array, dof: int) -> Array:
-    """The chance of a chi2 that is larger, averaged over the first axis."""
+    """The probability of a larger chi2, averaged over the priors (the first axis)."""
     weights = np.exp(log_weights - log_weights.max(axis=0))
     return np.asarray((weights * chdtrc(dof, chi2)).sum(axis=0) / weights.sum(axis=0))

@@ -28,9 +28,10 @@ PLATEAUS = (2, 4)
 MODERATE = 0.3  # width that is usual beforehand, in units of the spread of the means
 # Sizes of coefficients, in units of the largest that the resolution of one event allows.
 RESOLVED = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
-LEAST_VARIANCE = 1e-13  # of a mean, to the largest one: beside less, numbers lose the others
-LEAST_CHANGE = 1e-6  # of the means of templates, in units of their noise: less is none
-# Errors of the mean of a template: a wider prior is none, and its square loses the other terms.
+LEAST_VARIANCE = 1e-13  # of a mean, relative to the largest: less is lost in rounding
+LEAST_CHANGE = 1e-6  # of the means of templates, in units of their noise: less counts as none
+# Widest prior, in errors of the mean of a template: it holds nothing back, and the square of a
+# wider one would drown the other terms in rounding.
 WIDEST = 1e6
 
 
@@ -144,7 +145,7 @@ def fit_mean_curve(moments: Moments, shared: bool = True) -> MeanCurve:
 
 
 def _steadied(moments: Moments) -> Moments:
-    """The same, with no variance of a mean that is nothing beside those of other templates."""
+    """The moments, with variances of means that are at least `LEAST_VARIANCE` of the largest."""
     variances = np.einsum("kii->ki", moments.mean_covariance)
     missing = (LEAST_VARIANCE * variances.max() - variances).clip(min=0)
     if not missing.any():
@@ -159,16 +160,16 @@ def curve_powers(templates: int, parameters: int) -> Powers:
 
 
 def _span(means: Array, variances: Array) -> float:
-    """How much the component that changes most changes over the templates. Means that are all
-    equal, as those of few events may be, leave curves a little room."""
+    """The largest change of any component over the templates; a little above 0 where all means are
+    equal, as they may be with few events."""
     least = LEAST_CHANGE * float(np.sqrt(variances.max()))
     return max(float(np.ptp(means, axis=0).max()), least)
 
 
 def log_prior(table: Array, means: Array) -> Array:
-    """How unlikely beforehand each of the priors (priors, terms) is: more so, the more its widths
-    are beyond a share of the spread of the means (templates, d). Few templates leave any curvature
-    open."""
+    """The log prior probability of each row of a table of widths (priors, terms): it falls with
+    widths beyond `MODERATE` times the spread of the means (templates, d). With few templates no
+    curvature would be excluded otherwise."""
     usual = MODERATE * float(means.std(axis=0).max()) or 1.0
     return np.asarray(-2 * np.log1p((table.max(axis=1) / usual) ** 2))
 
@@ -263,10 +264,10 @@ def _rotation(matrix: Array, powers: Powers, moments: Moments) -> Array:
     count, size = means.shape
     noise = np.sqrt(np.trace(moments.mean_covariance, axis1=1, axis2=2) / size)
     _, values, vectors = np.linalg.svd((means - straight) / noise[:, None], full_matrices=True)
-    # What noise alone reaches in so many rows and columns.
+    # The largest singular value that noise alone gives a matrix of this shape.
     edge = np.sqrt(max(count - linear.shape[1], 0)) + np.sqrt(size)
     kept = vectors[: int((values > 1.2 * edge).sum())]
-    # The rest of the components do not know of each other's noise.
+    # The other components keep their axes: turning them would follow noise.
     return np.asarray(np.linalg.qr(np.vstack([kept, np.eye(size)]).T)[0])
 
 

@@ -9,8 +9,8 @@ from gridless.errors import InputError
 from gridless.templates.arrays import Array
 
 MIN_EIGENVALUE = 1e-5  # of a covariance, relative to its mean over all templates
-ROUNDING = 1e-6  # of a summary in float32, relative to its size: a smaller spread is none
-MOST_APART = 1e4  # spreads of one event between means of templates: more leaves nothing to estimate
+ROUNDING = 1e-6  # of a summary in float32, relative to its size: a smaller spread counts as 0
+MOST_APART = 1e4  # spreads of one event between two templates: a single event then gives theta
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Moments:
 
     @property
     def effective(self) -> Array:
-        """The number of events of each template that its statistics are worth."""
+        """The effective number of events of each template."""
         traces = [np.trace(m, axis1=1, axis2=2) for m in (self.covariance, self.mean_covariance)]
         return np.asarray(traces[0] / np.where(traces[1] > 0, traces[1], np.inf))
 
@@ -74,7 +74,7 @@ class Moments:
         """
         centre, pooled = self.share @ self.mean, self.pooled
         scale = np.sqrt(np.diag(pooled))
-        # A spread that is nothing but rounding is none.
+        # A spread as small as rounding counts as 0.
         scale = np.where(scale > ROUNDING * np.abs(self.mean).max(axis=0), scale, 1.0)
         values, vectors = np.linalg.eigh(pooled / np.outer(scale, scale))
         keep = values > MIN_EIGENVALUE
@@ -85,7 +85,7 @@ class Moments:
             )
         transform = (vectors[:, keep] / np.sqrt(values[keep])) / scale[:, None]
         mean = (self.mean - centre) @ transform
-        # Members of an ensemble that disagree have means with more noise than their mean spreads.
+        # Where members of an ensemble disagree, their means have more noise than events explain.
         noise = transform.T @ np.tensordot(self.share, self.noise_per_event, 1) @ transform
         apart = np.einsum("ki,ki->k", mean @ np.linalg.inv(np.eye(len(noise)) + noise), mean)
         if apart.max() > MOST_APART**2:

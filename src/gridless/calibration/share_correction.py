@@ -26,12 +26,12 @@ WIDTHS = (0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.3, 1.0)  # of g that are trie
 BIN_LENGTHS = (0.03, 0.1, 0.3)  # over which g varies, in shares of all events
 THETA_LENGTHS = (0.05, 0.1, 0.2, 0.4, 0.8)  # likewise, in units of the range
 MUCH = 0.05  # of g: less between templates hardly shows beside the statistics of shares
-# Of the mean variance of the differences: less than a thousandth of it is not known to be 0. All
-# templates together have nearly the shares of all events, by construction, and not quite because
-# weights are tilted; that would seem to tell the noise of every share.
+# Least variance of a combination of differences, relative to their mean variance. The sum over all
+# templates has nearly no variance by construction, but is not known exactly, since weights are
+# tilted. Without this floor it would count as a precise measurement of the noise of every share.
 LEAST_NOISE = 1e-3
 NO_NOISE = 1e-18  # variance of a share: all events are in one bin, and nothing can be off
-LEAST_LEFT = 0.1  # of a share: no correction takes more than the rest away
+LEAST_LEFT = 0.1  # of a share that remains after any correction
 
 
 class Drawn(NamedTuple):
@@ -45,8 +45,8 @@ class Drawn(NamedTuple):
         The weight of an event in the shares that its own template has of all its events; 0 in the
         other templates.
     left : array (templates,)
-        The variance of these shares by events of the template that are not among the drawn ones,
-        in units of the share: 1 / events, if there are none of them.
+        The variance of these shares from events of the template that were not drawn, in units of
+        the share: 1 / events, if none of the template was drawn.
     """
 
     weights: Array
@@ -112,7 +112,7 @@ class ShareCorrection:
 
     @property
     def bins(self) -> int:
-        """Without that of events outside."""
+        """The number of bins, without the one of events outside."""
         return int(self.seen.shape[1])
 
     @cached_property
@@ -140,15 +140,15 @@ class ShareCorrection:
 
     @cached_property
     def process(self) -> _Process:
-        """What g is most likely like."""
+        """The most likely width and lengths of g."""
         tried = [_Process(0.0, BIN_LENGTHS[0], THETA_LENGTHS[0])]
         tried += [_Process(*one) for one in product(WIDTHS, BIN_LENGTHS, THETA_LENGTHS)]
         return max(tried, key=self._log_evidence)
 
     @property
     def erratic(self) -> bool:
-        """Whether g is large, and another one from template to template: what it is between them
-        is then known less well than one process for all bins tells."""
+        """Whether g is large and changes from template to template: between templates it is then
+        less certain than one process for all bins says."""
         distance = np.linalg.norm(self.unit[:, None] - self.unit, axis=-1)
         np.fill_diagonal(distance, np.inf)
         near = self.process.theta_length < float(np.median(distance.min(axis=1)))

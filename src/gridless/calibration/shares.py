@@ -37,8 +37,8 @@ ROUGH_WIDTHS = tuple(np.geomspace(0.03, 1.0, 4))  # of quadratic terms, in units
 ROUGH_RATES = (0.3, 0.6, 0.85)  # at which rough priors fall off with each degree beyond
 ROUGH_SHARE = 0.1  # of the cells that need a rough prior, beforehand
 FAMILY_STEPS = 3  # in which that is learnt; more would leave no room for a single rough cell
-# Events that a cell is taken to have at least, in a template for its variance and in all for its
-# mean: none seen is not none expected, and weights of either sign may cancel.
+# Least number of events that a cell is assumed to have: in a template for its variance, in all
+# templates for its mean. An empty cell may still expect events, and weights may cancel.
 LEAST_SEEN = 3.0
 PASSES = 3  # of the fit, each with the variances that the one before expects
 
@@ -51,9 +51,9 @@ class Shares(NamedTuple):
     powers : array (terms, parameters)
         Of the polynomials.
     coefficients : array (cells, terms)
-        Those of each share.
+        Of each share.
     covariance : array (cells, terms, terms)
-        Theirs.
+        Of the coefficients.
     """
 
     powers: Powers
@@ -78,7 +78,7 @@ def smooth_shares(seen: Array, events: Array, unit: Array) -> Shares:
     seen : array (cells, templates)
         The share of each template's events in each cell.
     events : array (templates,)
-        The number of events of each template that its statistics are worth.
+        The effective number of events of each template.
     unit : array (templates, parameters)
         Where the templates are, in units of the range.
 

@@ -13,7 +13,7 @@ from gridless.templates.arrays import Array
 
 @dataclass(frozen=True, eq=False)
 class MeanNoise(Source):
-    """Independent unit changes of mu(theta).
+    """Independent changes of mu(theta), each by one standard deviation.
 
     The slope of the likelihood of events of total weight W changes by W da . d mu. Nothing is
     drawn: the covariance is the sum of the squares of what each change does.
@@ -25,7 +25,8 @@ class MeanNoise(Source):
     weight : float
         The sum of the weights of the events.
     held : tuple of (int, float)
-        Parameters that are held, by their place among those that are left when it happens.
+        Parameters that are held: the axis of each, among those that were free when it was held, and
+        its value.
     """
 
     calibration: Calibration
@@ -42,7 +43,7 @@ class MeanNoise(Source):
 
     @abstractmethod
     def changes(self, t: Array) -> Array:
-        """What each changes in the mean score at a point: (changes, parameters)."""
+        """The effect of each change on the mean score at a point: (changes, parameters)."""
 
     def covariance(self, shifts: Array) -> Array:
         return np.asarray(shifts.T @ shifts)
@@ -70,7 +71,7 @@ class TemplateNoise(MeanNoise):
 
 
 class Interpolation(MeanNoise):
-    """What the templates leave open of mu(theta) between them."""
+    """The uncertainty of mu(theta) between the templates."""
 
     def changes(self, t: Array) -> Array:
         return self.calibration.model_slopes(t)

@@ -19,7 +19,7 @@ from gridless.templates.event_findings import MAX_COPIES, Keys
 # Relative error of the share outside at any theta. Cells are made of these very events, and others
 # lie a little farther from their centres.
 OUTSIDE_SLACK = 0.3
-LEAST_TRACE = 1e-6  # of the form that chi2 is: less is what rounding leaves of cells that are free
+LEAST_TRACE = 1e-6  # of the quadratic form chi2: less is rounding, and no cell is left to compare
 LEAST_SHARE = 1e-12  # of a cell: the polynomial of a share may fall below 0
 # Width of the kernel over neighbouring cells, in units of the distance to the nearest one. Wider
 # ones see smooth faults better and narrow peaks worse.
@@ -66,7 +66,7 @@ class Cells:
         return np.asarray(share / share.sum())
 
     def variances(self, t: Array, share: Array) -> Array:
-        """The relative variance of each share at t: what the simulation leaves open."""
+        """The relative variance of each share at t from the statistics of the simulation."""
         return np.asarray(_at(self.share_variance, t).clip(min=0) / share**2)
 
     def slopes(self, t: Array) -> Array:
@@ -82,7 +82,7 @@ class Cells:
         # Polynomials may leave the range of shares.
         share, variance = (min(max(0.0, float(one)), 1.0) for one in _at(self.outside, t))
         variance += (OUTSIDE_SLACK * share) ** 2
-        # Where hardly any are expected, as many as the error allows may be.
+        # Where hardly any event is expected outside, as many as its error are allowed.
         return max(share, float(np.sqrt(variance))), variance
 
 

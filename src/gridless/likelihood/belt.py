@@ -40,7 +40,7 @@ WILKS = "wilks"
 METHODS = (FELDMAN_COUSINS, UPPER)
 POINTS = 61  # values of the parameter at which pseudo-experiments are made
 TOYS = 2000  # pseudo-experiments at each
-MAX_POINTS = 100_000  # of a belt or contour: of more nothing is seen
+MAX_POINTS = 100_000  # of a belt or contour: more cannot be seen in a figure
 MAX_TOYS = 10_000_000
 REACH = 5.0  # errors on either side of the estimate that the values span
 PER_TASK = 8  # values of one task
@@ -66,7 +66,7 @@ class Experiments(ABC):
     estimate : Estimate
         That of the observed events.
     parameters : tuple of str
-        Those of which a belt can be made.
+        The parameters of which a belt can be made.
     best, widths : array (parameters,)
         Their values, and about their errors, in units of the range.
     best_place : array
@@ -94,8 +94,8 @@ class Experiments(ABC):
 
     @abstractmethod
     def curves(self, place: Array, points: Array) -> Callable[[Array], Array]:
-        """What makes likelihoods (toys, points) of vectors, at points (points, parameters) in units
-        of the range, all other parameters at their best; the points lie around the place."""
+        """A function from vectors to likelihoods (toys, points), at points (points, parameters) in
+        units of the range around the place, all other parameters at their best."""
 
     def lattice(self, place: Array, axis: int) -> Lattice:
         """Points around a place, for the profile of the parameter of an axis."""
@@ -167,7 +167,7 @@ class Belt(Lines):
         return low, high
 
     def cls(self) -> Array:
-        """CLs of each value: the chance to look so little like it, over that without signal."""
+        """CLs of each value: the p-value of the value over that of no signal."""
         p_with = (self.rises >= self.observed[:, None]).mean(axis=1)
         p_without = (self.without >= self.observed[:, None]).mean(axis=1)
         return np.asarray(p_with / p_without.clip(min=1 / max(1, self.toys)))
@@ -325,8 +325,8 @@ def _of_toys(lattice: Lattice, values: Array, one_sided: bool) -> Array:
 
 
 class CurveExperiments(Experiments):
-    """Those of a likelihood that is a curve in its parameters; `stat` leaves out that the
-    simulation could have come out otherwise. A place is a point of the unit box."""
+    """Pseudo-experiments of a likelihood that is a curve in its parameters; `stat` leaves out the
+    statistics of the simulation. A place is a point of the unit box."""
 
     def __init__(self, likelihood: "Likelihood", stat: bool = False) -> None:
         check_toys(likelihood.channels)
@@ -359,7 +359,7 @@ class CurveExperiments(Experiments):
         for constraint in likelihood.constraints:
             p = likelihood.parameters.index(constraint.parameter)
             width = constraint.error / likelihood.grid.range[p]
-            # What the other measurement would have found.
+            # The centre of the constraint fluctuates too.
             random = generator(*seed, len(parts))
             parts.append(random.normal(place[p], width, (toys, 1)) / width**2)
         return np.hstack(parts)

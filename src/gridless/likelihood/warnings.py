@@ -17,20 +17,20 @@ from gridless.templates.event_findings import MAX_COPIES
 from gridless.templates.grid import Grid
 
 SMALL_P_VALUE = 1e-3  # below this a test says that data and simulation differ
-OUTSIDE_SHARE = 1e-3  # of the simulation that lies outside of it by definition
+OUTSIDE_SHARE = 1e-3  # of the simulated events that count as outside, which defines the reach
 LEAST_OUTSIDE = 1e-9  # share of events, and its relative variance, that are still numbers
 ON_BOUND = 1e-9  # of the range: closer to a bound than this is on it
 NEAR_BOUND = 2.0  # statistical errors from a bound
-TEMPLATE_MARGIN = 0.51  # gaps beyond the outermost template; the paper's grid has 0.5 beside it
+TEMPLATE_MARGIN = 0.51  # gaps beyond the outermost template; the paper's grid has margins of 0.5
 PRIOR_SHIFT = 0.3  # errors by which an implied prior may move an estimate
 LARGE_LOG_Q = 0.5  # units of log likelihood: a correction this large is not exact
 COLLAPSED_LOG_Q = 0.1  # units of log likelihood between templates and halfway between them
 SCORE_CHECK_P_VALUE = 1e-3  # of the means of all templates together
-BIASED = 0.5  # statistical errors by which the simulation may say that an estimate is off
-BIASED_NOISE = 2.0  # in units of what it is known to: less is the noise of the templates
+BIASED = 0.5  # statistical errors of bias, as seen in the simulation, that are not warned of
+BIASED_NOISE = 2.0  # a bias below this many of its own errors is noise of the templates
 LEAST_INFORMATION = 25.0  # in chi2: a slope that is known to a fifth of itself
 LEAST_GAIN = 3.0  # units of log likelihood on held-out events
-# Errors from simulation: templates of few events leave as much open as they know, up to 1.2.
+# In errors from simulation: between templates of few events the interpolation has errors up to 1.2.
 WIDE_OF_SIMULATION = 2.0
 WIDE_GAP = 0.5  # statistical errors: templates 0.1 apart leave 0.1 to 0.4 open in our examples
 FAR_PULL = 3.0  # standard deviations of its constraint that a nuisance parameter may be pulled
@@ -231,13 +231,13 @@ def variation_warnings(name: str, value: float) -> list[EstimateWarning]:
 
 
 def is_wide(left_open: float, stat: float, simulation: float) -> bool:
-    """Whether a template between two others would help, and more events of each would not."""
+    """Whether a further template between two others would help more than more events of each."""
     return left_open > max(WIDE_GAP * stat, WIDE_OF_SIMULATION * simulation)
 
 
 def gap_warnings(name: str, sizes: tuple[float, float, float], what: str) -> list[EstimateWarning]:
-    """wide_gap: `what` is too far apart for so many events. `sizes` are what is left open between,
-    the statistical error, and that from simulation."""
+    """wide_gap: `what` is too far apart for the number of events. `sizes` are the errors from
+    interpolation, from the observed events, and from the statistics of the simulation."""
     text = f"{name}: {sizes[0] / sizes[1]:.2g} statistical errors are left open between {what}"
     return [EstimateWarning("wide_gap", text)] if is_wide(*sizes) else []
 
@@ -255,8 +255,8 @@ def far_warnings(far: int, rows: int, named: Sequence[object]) -> list[EstimateW
 def outside_warnings(
     outside: int, events: int, share: float, variance: float
 ) -> list[EstimateWarning]:
-    """outside_simulation: `outside` of so many events lie outside of the simulation, where a share
-    of so much is expected, known with a variance."""
+    """outside_simulation: `outside` of the events lie outside of the simulation, significantly more
+    than the expected share, which has a variance."""
     share = max(share, LEAST_OUTSIDE)
     expected, shape = share * events, 1 / max(variance / share**2, LEAST_OUTSIDE)
     # At least as many, of a Poisson number whose mean has a gamma distribution.

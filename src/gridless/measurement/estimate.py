@@ -29,10 +29,10 @@ class NuisanceEstimate:
     value, error : float
         After the fit, in units of the variation.
     constraint : float or None
-        The standard deviation that it had before; None for a free one.
+        Its standard deviation before the fit; None for a free parameter.
     impacts : mapping from str to float
-        How far each parameter of interest moves if what the constraint is centred on moves by its
-        standard deviation: the nuisance parameter's part of the budget, with its sign.
+        The shift of each parameter of interest if the centre of the constraint (the global
+        observable) moves by its standard deviation: its part of the budget, with a sign.
 
     Examples
     --------

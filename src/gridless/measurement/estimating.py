@@ -42,7 +42,7 @@ def make_estimate(likelihood: "MeasurementLikelihood") -> MeasurementEstimate:
     p_values, chi2, dof = _agreement(likelihood)
     together: float | None = p_value(chi2, dof)
     if any(part.sums.average for part in likelihood.parts):
-        p_values, together = {}, None  # nothing fluctuates that could disagree
+        p_values, together = {}, None  # Asimov data agree by construction
     return MeasurementEstimate(
         tuple(results),
         {name: c[np.ix_(interest, interest)] for name, c in covariances.items()},
@@ -106,7 +106,7 @@ def _nuisance(
         own = likelihood.joint.covariances.get(name)
         impact = 0.0
         if own is not None and own[place, place] > 0:
-            # Of rank 1: its column holds the shifts of all parameters times that of its own.
+            # A matrix of rank 1: its column is the shifts of all parameters times the own shift.
             impact = float(own[axis, place] / np.sqrt(own[place, place]))
         impacts[parameter] = impact
     error = likelihood.joint.error(place)
@@ -174,7 +174,7 @@ def _warnings(
         found += [w._replace(text=f"{label}: {w.text}") if several else w for w in own]
     if together is not None and not any(w.name == "bad_fit" for w in found):
         found += warnings.fit_warnings(together)
-    # Shares are linear: they may go anywhere.
+    # Shares of backgrounds are linear in alpha at any distance: nothing is extrapolated.
     shares = {name for part in likelihood.parts for name in part.measurement.without_backgrounds()}
     for nuisance in likelihood.nuisances:
         if nuisance.name in likelihood.held:

@@ -115,13 +115,13 @@ def discriminants(deltas: Array, covariance: Array, sizes: Sequence[int]) -> Arr
     covariance : array (features, features)
         Of one event.
     sizes : sequence of int
-        How many of the first features may be all that is used.
+        Numbers of features to choose from: the first so many are used.
 
     Returns
     -------
     array
-        Of each fold, those that its own events gave, of unit variance. Number of features and ridge
-        of each change are those whose projections tell the changes of the other folds best.
+        The projections learnt from the events of each fold, of unit variance. The number of
+        features and the ridge of each change are those that describe the other folds best.
     """
     folds, changes, _ = deltas.shape
     scale = np.sqrt(np.diag(covariance).clip(min=0))
@@ -137,7 +137,7 @@ def discriminants(deltas: Array, covariance: Array, sizes: Sequence[int]) -> Arr
         p = np.zeros_like(d)
         p[..., :size] = np.einsum("fkm,mn->fkn", d[..., :size], inverse)
         square = np.einsum("fkm,mn,fkn->fk", p, scaled, p, optimize=True)
-        # Along features that do not vary the square is rounding.
+        # Along features that do not vary, the square is nothing but rounding.
         square = np.maximum(square, NO_CHANGE * (p**2).sum(axis=-1))
         norm = np.sqrt(square.clip(min=NO_CHANGE**2))
         p = p / norm[..., None]

@@ -28,7 +28,7 @@ MOST = (
     10 * FREE
 )  # units of a variation: where nothing holds a nuisance parameter, it goes no farther
 EDGE = 1e-9  # of the range: closer to a bound than this is on it
-ROUNDING = 1e-6  # units of log likelihood; of a correlation
+ROUNDING = 1e-6  # units of log likelihood, and of a correlation, below which numbers are equal
 FARTHEST = 40.0  # errors from the minimum that the end of an interval is looked for
 
 
@@ -69,11 +69,11 @@ class Joint:
         return tuple(name for name in self.grid.parameters if name not in self.held)
 
     def place(self, name: str) -> int:
-        """Where a name is among all."""
+        """The index of a parameter in `names`."""
         return self.names.index(name)
 
     def slopes(self, p: Array, observed: bool = False) -> tuple[float, Array, Array]:
-        """Value, gradient and second derivatives, expected or observed, at values of all names."""
+        """Value, gradient and (expected or observed) second derivatives at values of all names."""
         value, gradient, hessian = 0.0, np.zeros(len(p)), np.zeros((len(p), len(p)))
         for term in self._all:
             part = term.slopes(p, observed)
@@ -101,8 +101,8 @@ class Joint:
 
     @cached_property
     def unconstrained(self) -> list[tuple[int, float, float]]:
-        """The same of free nuisance parameters: so wide that only those stay near 0 of which the
-        events say nothing."""
+        """Place, centre and width of weak Gaussians that hold free nuisance parameters near 0: so
+        wide that they matter only for parameters without any information in the events."""
         return [
             (self.place(one.name), 0.0, one.width)
             for one in self.nuisances
@@ -131,13 +131,13 @@ class Joint:
 
     @property
     def _constraints(self) -> Array:
-        """How well all names are known without any event, 0 of those that are not."""
+        """The standard deviation of every parameter's constraint; 0 for those without one."""
         found = [one.constraint or 0.0 for one in self.nuisances]
         return np.where(self.free, np.array([*np.zeros(len(self.grid.parameters)), *found]), 0.0)
 
     def errors(self, p: Array) -> Array:
-        """How well all names are known: by the curvature of the likelihood, and at least as well as
-        by their constraints."""
+        """The errors of all parameters from the curvature of the likelihood, and at most those from
+        their constraints."""
         inverse = inverse_on(self.slopes(p)[2], self.free)
         limits = self._constraints
         if inverse is None:
@@ -167,7 +167,7 @@ class Joint:
             if number < REFERENCES:
                 reference = best
             elif (np.abs(best - reference) > SETTLED * errors)[self.free].any():
-                # Estimates may go to and fro, each far from where the other one's covariance holds.
+                # Two estimates may alternate, each far from the reference of its covariance.
                 reference = reference + (best - reference) / (number - 1)
             else:
                 break
@@ -201,7 +201,7 @@ class Joint:
         return self.slopes(p, observed=True)
 
     def _descend(self, start: Array, free: NDArray[np.bool_] | None = None) -> Array:
-        """The minimum next to a start, of those that are free."""
+        """The minimum next to a start, over the parameters that are free."""
         low, high = self.low.clip(min=-MOST), self.high.clip(max=MOST)
         return minimise(self._observed, start, low, high, self.free if free is None else free)
 
@@ -212,7 +212,7 @@ class Joint:
 
     @cached_property
     def at_bound(self) -> NDArray[np.bool_]:
-        """Which of all names lie on a bound."""
+        """Which parameters lie on a bound."""
         bounded = np.isfinite(self.high)
         edge = np.where(bounded, EDGE * np.where(bounded, self.high - self.low, 1.0), 0.0)
         return np.asarray((self.best < self.low + edge) | (self.best > self.high - edge))
@@ -247,7 +247,7 @@ class Joint:
         return np.asarray(sum(self.covariances.values()))
 
     def error(self, place: int) -> float:
-        """The standard deviation of one of all names; NaN where nothing determines it."""
+        """The standard deviation of a parameter; NaN where nothing determines it."""
         # A sum of products of huge numbers may be rounded to less than 0.
         return float(np.sqrt(np.maximum(self.covariance[place, place], 0.0)))
 
@@ -272,10 +272,10 @@ class Joint:
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             most = float(np.min(np.where(step != 0, room / step, np.inf)))
-        # Of a score whose variance is not its slope, the rise is stretched.
+        # Where the variance of the score differs from its slope, the rise is stretched.
         stretch = self._stretch(axes, step)
         state = {"start": self.best}
-        # Each is looked at once: from another start the profile may be at another minimum.
+        # Each point is profiled once: from another start it may end at another minimum.
         known = {0.0: -rise * stretch}
 
         def excess(reach: float) -> float:

@@ -15,7 +15,7 @@ from gridless.measurement.process import Process
 from gridless.templates.arrays import Array, positive
 from gridless.templates.grid import Grid
 
-FREE = 1e6  # units of a variation: the error of a free nuisance parameter that nothing tells of
+FREE = 1e6  # units of a variation: the error of a free nuisance parameter without information
 
 
 class Nuisance(NamedTuple):
@@ -26,7 +26,7 @@ class Nuisance(NamedTuple):
 
     @property
     def width(self) -> float:
-        """The constraint; so wide that it says nothing where there is none."""
+        """The constraint; `FREE`, which is as good as none, for a free parameter."""
         return FREE if self.constraint is None else self.constraint
 
 
@@ -66,7 +66,7 @@ class Measurement:
     processes : tuple of Process
         The signal first, then the backgrounds.
     features, projection : Features, array (folds, features, nuisances and parameters)
-        Of which the coefficients beside the network's own are made.
+        They make the coefficients of the summary that are not the network's own.
     """
 
     grid: Grid
@@ -157,13 +157,13 @@ class Measurement:
         return np.asarray(np.tensordot(self.process_shares(alpha) ** 2, np.array(each), 1))
 
     def interpolation(self, p: Array) -> Array:
-        """The covariance (d, d) of mu from what the templates leave open between them."""
+        """The covariance (d, d) of mu from the interpolation between the templates."""
         t, alpha = self.split(p)
         return np.asarray(self.process_shares(alpha)[0] ** 2 * self.processes[0].interpolation(t))
 
     def left_open(self, p: Array, size: Array) -> Array:
-        """The variances (nuisances, d) of mu from what each variation leaves open between its
-        values of theta."""
+        """The variances (nuisances, d) of mu from what the samples of each systematic do not
+        determine: see `Process.left_open`."""
         t, alpha = self.split(p)
         total = np.zeros((len(alpha), self.size))
         for share, process in zip(self.process_shares(alpha), self.processes, strict=True):

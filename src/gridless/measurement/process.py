@@ -13,10 +13,10 @@ from gridless.measurement.shift import Shift, shift_powers, shift_slopes, shift_
 from gridless.templates.arrays import Array
 
 MIN_KERNEL_EVENTS = 2000  # effective events that a covariance between templates is averaged over
-# Up to so many variations alpha^2 goes on as between them; beyond, it is straight.
+# |alpha| up to which a shift is quadratic in alpha; beyond, it is a straight line.
 STRAIGHT = 2.0
-FARTHEST = 5.0  # variations up to which what no sample tells grows: free ones may be anywhere
-LEAST_SHIFT = 1e-12  # spreads of one event: less is none
+FARTHEST = 5.0  # alpha beyond which the undetermined terms stop growing: free alphas have no limit
+LEAST_SHIFT = 1e-12  # spreads of one event: a smaller shift counts as 0
 
 
 class Point(NamedTuple):
@@ -41,7 +41,7 @@ class Process:
     noise : array (terms, d, changes)
         Independent unit changes of the coefficients by the statistics of the simulation.
     open : array (terms, d, changes)
-        Those that the templates leave open between them.
+        Independent unit changes of the coefficients by the interpolation between templates.
     covariance : array (points, d, d)
         The covariance of the summary of one event.
     size : array (points,)
@@ -51,11 +51,11 @@ class Process:
     linear, square : tuple of Shift
         What each does, in alpha and in alpha^2.
     crossed : array (systematics, systematics, d)
-        What two do together beyond what each does, in the product of their alphas; 0 on the
-        diagonal.
+        The coefficient of alpha_j alpha_k: what two systematics do together beyond the sum of
+        both; 0 on the diagonal.
     untold : array (systematics, systematics)
-        How large the terms of second order are that no sample tells, in units of the product of two
-        changes, each in spreads of one event; of one systematic on the diagonal.
+        The standard deviation of second-order terms that no sample determines, in units of the
+        product of the two shifts, each in spreads of one event; on the diagonal alpha_k^2.
     """
 
     t: Array
@@ -131,9 +131,9 @@ class Process:
         return np.asarray(changes @ changes.T)
 
     def left_open(self, t: Array, size: Array) -> Array:
-        """The variances (systematics, d) of the mean from what each variation leaves open, with
-        systematics of the typical size (systematics,): between its values of theta, and in the
-        terms of alpha that no sample tells."""
+        """The variances (systematics, d) of the mean from what the samples of each systematic do
+        not determine: its shift between their values of theta, and terms of higher order in alpha.
+        `size` (systematics,) are the typical values of alpha."""
         phi = shift_terms(t[: self.t.shape[1]], self.shift_powers)
         a = size[self.systematics]
         between = [
@@ -141,12 +141,12 @@ class Process:
             for one, two, x, y in zip(self.linear, self.square, a, bent(a)[0], strict=True)
         ]
         d = self.coefficients.shape[1]
-        return np.array(between).reshape(len(between), d) + self._not_told(phi, a)
+        return np.array(between).reshape(len(between), d) + self._undetermined(phi, a)
 
-    def _not_told(self, phi: Array, a: Array) -> Array:
-        """The variances (systematics, d) of terms that no sample tells: of second order, in all
-        components alike, since their direction is not known; and in alpha^3 - alpha, to the square
-        as that is to the linear term."""
+    def _undetermined(self, phi: Array, a: Array) -> Array:
+        """The variances (systematics, d) of terms that no sample determines: those of second order,
+        equal in all components since their direction is not known; and alpha^3 - alpha, whose ratio
+        to the square is taken to be that of the square to the linear term."""
         a = np.clip(a, -FARTHEST, FARTHEST)
         first, second = np.einsum("m,xkmd->xkd", phi, self._shifts)
         noise = [np.trace(one.noise(phi)) for one in self.linear]
@@ -154,16 +154,16 @@ class Process:
         products = np.outer(a, a)
         np.fill_diagonal(products, bent(a)[0])
         both = (self.untold * np.outer(moved, moved) * products) ** 2
-        # A pair is in two rows.
+        # Each pair of systematics is counted in two rows.
         each = 0.5 * (both.sum(axis=1) + np.diag(both)) / self.coefficients.shape[1]
         bends = np.linalg.norm(second, axis=1)
         ratio = bends / np.maximum(moved, bends).clip(min=LEAST_SHIFT)
         return np.asarray(each[:, None] + ((ratio * (a**3 - a))[:, None] * second) ** 2)
 
     def traces(self, t: Array, weight: Array) -> tuple[Array, Array]:
-        """tr(W C) of the noise C, in terms of which sums over coefficients give it: (terms, terms)
-        of the nominal mean, and (systematics,) of each linear shift at t."""
-        # What the templates leave open is not in the fitted curve: only noise is taken as slope.
+        """tr(W C) of the noise C of the mean: as a quadratic form (terms, terms) in the terms of
+        the nominal mean, and a number (systematics,) for each linear shift at t."""
+        # Only the statistics of the simulation count: they alone make slopes of the fitted curve.
         weighted = np.einsum("ij,mjr->mir", weight, self.noise, optimize=True)
         of_mean = np.tensordot(self.noise, weighted, ((1, 2), (1, 2)))
         phi = shift_terms(t[: self.t.shape[1]], self.shift_powers)

@@ -1,10 +1,11 @@
 """How a systematic moves the mean of a summary, as a smooth function of theta with its noise.
 
 d(theta) = sum_m beta_m phi_m(theta) for each component of the summary on its own. The constant is
-free, or held back too; terms of degree m have a normal prior of width s r^m, s and r averaged over
-a table with the likelihood of the differences as the weight (empirical Bayes). What that prior may
-have held back stays open. A variation at one value of theta says nothing of any other: its slope
-has a prior of a width that is given, and all of it stays open.
+free, or has a prior too; terms of degree m have a normal prior of width s r^m, averaged over a
+table of s and r with the likelihood of the differences as the weight (empirical Bayes). The part of
+the prior that the differences do not determine is an uncertainty of the shift. A variation at a
+single value of theta says nothing of other values: the width of its slope is given, and all of it
+is an uncertainty.
 """
 
 from dataclasses import dataclass
@@ -36,9 +37,9 @@ class Shift:
     response : array (d, terms, points)
         How much the coefficients of a component move with its differences.
     covariance : array (points, d, d)
-        That of the measured differences: the statistics of the simulation.
+        Of the measured differences, from the statistics of the simulation.
     open : array (d, terms, terms)
-        The covariance of the coefficients of a component that the differences leave open.
+        The covariance of the coefficients of a component that the differences do not determine.
     """
 
     coefficients: Array
@@ -52,7 +53,7 @@ class Shift:
         return np.asarray(np.einsum("ij,kj,jik->ik", q, q, self.covariance, optimize=True))
 
     def left_open(self, phi: Array) -> Array:
-        """The variance (d,) of d(t) that the differences leave open."""
+        """The variance (d,) of d(t) that the differences do not determine."""
         return np.asarray(np.einsum("m,imn,n->i", phi, self.open, phi, optimize=True))
 
     def arrays(self) -> dict[str, Array]:
@@ -114,7 +115,7 @@ def fit_shift(
     powers = shift_powers(parameters)
     phi = terms(t, powers) if parameters else np.ones((points, 1))
     degree = powers.sum(axis=1)
-    # Points also tell how much higher terms may be, which they leave open; a single one does not.
+    # Several points also say how large higher terms may be; a single point does not.
     used = degree <= (DEGREE.get(parameters, 0) if points > 1 else 0)
     free = (degree == 0) if free_constant else np.zeros(len(degree), bool)
     variances = np.maximum(covariance[:, range(len(differences.T)), range(len(differences.T))], 0)
@@ -124,7 +125,7 @@ def fit_shift(
         prior = np.where(used & ~free, (width * rate**degree) ** 2, 0.0)
         scores.append(_likelihood(phi[:, free], phi * np.sqrt(prior), differences.T, variances))
         squares.append(prior)
-    # All components together: one of them alone can hardly tell a width.
+    # One width for all components: a single one hardly determines it.
     together = np.sum(scores, axis=1)
     weight = np.exp(together - together.max())
     prior = np.tile(weight @ np.array(squares) / weight.sum(), (len(variances), 1))

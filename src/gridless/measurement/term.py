@@ -20,9 +20,9 @@ from gridless.measurement.shift import shift_slopes, shift_terms
 from gridless.templates.arrays import Array, check_total
 
 ENOUGH_WEIGHTED = 50  # events per component of the summary, to take its covariance from them
-NO_INFORMATION = 1e-100  # of a parameter: less is none, and its inverse times noise stays finite
-LEAST_CURVATURE = 0.2  # of the information that may be left when that of the noise is taken out
-HALVINGS = 20  # of the correction at the most, until so much is left
+NO_INFORMATION = 1e-100  # of a parameter: less counts as none; the inverse of this is still finite
+LEAST_CURVATURE = 0.2  # share of the information that must remain after the correction for noise
+HALVINGS = 20  # of the correction for noise, at the most, until that share remains
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Sums:
     weighted : bool
         Whether there are weights.
     average : bool
-        Whether they are what events have on average: nothing fluctuates.
+        Whether the sums are expectation values (Asimov data) instead of observed ones.
     """
 
     events: int
@@ -245,8 +245,8 @@ class SummaryTerm:
         return {name: self._wide_matrix(rows @ c @ rows.T) for name, c in parts.items()}
 
     def left_open(self, p: Array, response: Array) -> tuple[float, dict[str, float]]:
-        """How far a parameter may be off by what the templates leave open between them, and by what
-        each variation does; `response` is how much it moves with the gradient of all parameters."""
+        """The error of a parameter from the interpolation between templates, and from what the
+        samples of each systematic do not determine; `response` is its change with the gradient."""
         row = response[self.places] @ self.known.at(p[self.places]).slopes @ self.inverse
         names = [one.name for one in self.known.nuisances]
         each = np.sqrt(self.of_variations @ row**2)
@@ -257,7 +257,7 @@ class SummaryTerm:
 
     @property
     def components(self) -> int:
-        """Those of the summary."""
+        """The number of components of the summary."""
         return self.known.size
 
     def _wide(self, own: Array) -> Array:

@@ -71,10 +71,10 @@ class Model(Simulating):
     arguments of the fit, `record` how the training went. `known` is what the templates know of the
     network's outputs: it makes likelihoods that are valid whatever the network learnt. With
     calibrate=False it only checks them, and `replicas` carry the uncertainty from finite
-    simulation. `measurement` knows the systematics and backgrounds. `cells` tell
-    whether observed events look like it. `summary` is the
-    audit of the templates with the distributions of their observables, `files` where they came
-    from. `simulated` are some of the simulated events: `at` makes simulation at any theta of them.
+    simulation. `measurement` has the systematics and backgrounds. `cells` compare observed events
+    with the simulation. `summary` is the audit of the templates with the distributions of their
+    observables, `files` where they came from. `simulated` are some of the simulated events: `at`
+    makes simulation at any theta of them.
     `binned` has backgrounds and systematics in the bins of the summary, for `histograms`.
 
     Examples
@@ -272,12 +272,12 @@ class Model(Simulating):
             found = score_check(self.known, learnt.p_values)
         outputs, kept = self.known.transform.shape
         if kept < outputs:
-            return found  # directions that were left out hide what the network's own score is
+            return found  # without the left-out directions the network's score is not known
         scatter = scatter_p_value(self.known, learnt.shift, learnt.error)
         return replace(found, scatter=scatter)
 
     def _learnt_score(self, weight: float) -> LearntScore:
-        """The mean score of so many events of the network's own density."""
+        """The mean score of the network's own density, for events of this total weight."""
         curves = summary_basis(self.network).chebyshev_terms()
         return LearntScore(self.known, weight, curves=curves, log_q=self.log_q)
 
@@ -340,8 +340,8 @@ class Model(Simulating):
         return events
 
     def _frame_events(self, frame: Any, weights: Any) -> tuple[Array, Array | None]:
-        """The selected events of a data frame; one that has the observables as columns is taken at
-        its word."""
+        """The selected events of a data frame. A column with the name of an observable is that
+        observable; others are computed by the model's query."""
         there = {str(name): name for name in frame.columns}
         ready = {name: name for name in self.observables if name in there}
         wanted, selection = self.query.observables | ready, self.query.selection

@@ -158,7 +158,7 @@ class Posterior:
 
     @cached_property
     def _log_norm(self) -> Array:
-        """What dividing by q, or normalising over the templates, leaves of the normalisation."""
+        """The log of the integral over theta, which is not 1 after dividing by q."""
         if self._mixture.templates is None and not self._log_q.any():
             return np.zeros(len(self))
         nodes, weights = self._quadrature

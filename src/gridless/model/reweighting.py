@@ -129,7 +129,7 @@ class Reweighting:
 
     @cached_property
     def measured(self) -> Array:
-        """The summaries (events, d) with which a measurement counts the events."""
+        """The summaries (events, d) of the kept events in a measurement with systematics."""
         known = self.model.measurement
         if known is None:
             raise InputError("the model has no systematics and no backgrounds; fit it with them")
@@ -202,7 +202,8 @@ class Reweighting:
 
 
 def _also(corrected: Corrected, weights: Array, moved: Array) -> Corrected:
-    """The same, with relative changes (events, changes) of weights among those of its shares."""
+    """The corrected shares with further changes, from relative changes (events, changes) of the
+    weights."""
     where, shares, changes = corrected
     content = np.bincount(where, weights, len(shares))
     sums = np.array([np.bincount(where, weights * column, len(shares)) for column in moved.T]).T
@@ -211,8 +212,8 @@ def _also(corrected: Corrected, weights: Array, moved: Array) -> Corrected:
 
 
 def weight_changes(y: Array, weights: Array, covariance: Array) -> Array:
-    """What a change of the mean of y, of that covariance, does to the weights that are tilted to
-    it: relative changes (events, d), independent of each other."""
+    """Independent relative changes (events, d) of the tilted weights, from the covariance of the
+    mean of y that they are tilted to."""
     rest = y - weights @ y
     spread = (rest * weights[:, None]).T @ rest
     inverse = np.linalg.pinv(spread, hermitian=True)

@@ -38,11 +38,12 @@ class VirtualToys(Toys):
     Attributes
     ----------
     model : Model
-        What keeps the events and estimates.
+        It keeps the events.
     weight, squares : float
         The sums of the weights of the observed events, and of their squares.
     held : tuple of (int, float)
-        Parameters that are held, by their place among those that are left when it happens.
+        Parameters that are held: the axis of each, among those that were free when it was held, and
+        its value.
     """
 
     model: "Model"
@@ -52,7 +53,7 @@ class VirtualToys(Toys):
 
     @property
     def events(self) -> int:
-        """Events without weights that fluctuate as much."""
+        """The number of events without weights with the same relative fluctuation."""
         return max(1, round(self.weight**2 / self.squares))
 
     def draw(self, t: Array, toys: int, seed: tuple[int, ...], stat: bool) -> Array:
@@ -146,7 +147,7 @@ def _direct(y: Array, weights: Array, events: int, toys: int, random: np.random.
 
 
 class Simulating:
-    """The part of `Model` that needs its kept events and its calibration only."""
+    """The methods of `Model` that need only its kept events and its calibration."""
 
     @cached_property
     def reweighting(self) -> Reweighting:

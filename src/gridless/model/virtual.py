@@ -29,7 +29,7 @@ LEAST_EFFECTIVE = 50  # effective events below which there is none
 MAX_DRAWN = 10**9  # events of one sample
 BINS = 20  # of an observable that is compared, at the most
 LEAST_IN_BIN = 10  # effective events of a sample in each of them: chi2 needs normal numbers
-TYPICAL = 20  # events of all bins that count with those of a bin in its mean square weight
+TYPICAL = 20  # events of average weight that are added to a bin for its mean square weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class VirtualTemplate(Lines):
     observables : tuple of str
         The names of the observables.
     corrected : tuple of Corrected
-        Of each observable the bins whose shares are known, and how well. Empty for a model without
+        The shares of bins of each observable, with their uncertainties. Empty for a model without
         calibration.
 
     Examples

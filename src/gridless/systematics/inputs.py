@@ -29,7 +29,8 @@ class Side:
     x : array (events, observables) or None
         The varied events; None where the nominal events get other weights.
     theta : array (events, parameters) or None
-        The parameters of each; None for a background, or for those of the nominal events.
+        The parameters of each event; None for a background, or if they are those of the nominal
+        events.
     weights : array (events,) or None
         Their weights.
     numbers : array (events,) or None
@@ -55,7 +56,8 @@ class Systematic:
     Parameters
     ----------
     name : str
-        Also that of its parameter alpha. Equal names in several channels are one parameter.
+        Of the systematic and of its parameter alpha. Equal names in several channels are one
+        parameter.
     up, down : Templates, (x, theta), (x, theta, weights), or array
         Events of the varied simulation at one or several values of theta, on the grid or not. An
         array with one axis has a weight for each event of the templates, instead of theirs; one
@@ -140,7 +142,8 @@ class Background:
     Parameters
     ----------
     name : str
-        Also that of its parameter alpha. Equal names in several channels are one parameter.
+        Of the background and of its parameter alpha. Equal names in several channels are one
+        parameter.
     x : array (events, observables), data frame or Sample
         Events of the background.
     share : float
@@ -218,7 +221,7 @@ def check_name(name: Any) -> str:
 def check_systematics(
     systematics: Any, observables: tuple[str, ...] | None = None
 ) -> tuple[Systematic, ...]:
-    """Systematics with a name of their own each; columns of data frames as the observables are."""
+    """Systematics with different names; columns of data frames in the order of the observables."""
     found: tuple[Systematic, ...] = _distinct(systematics, Systematic, "systematics")
     return found if observables is None else tuple(_ordered(one, observables) for one in found)
 
@@ -252,8 +255,8 @@ def _by_name(
 def check_backgrounds(
     backgrounds: Any, observables: tuple[str, ...] | None = None
 ) -> tuple[Background, ...]:
-    """Backgrounds with a name of their own each, that leave a share to the signal; columns of data
-    frames as the observables are."""
+    """Backgrounds with different names, whose shares leave some to the signal; columns of data
+    frames in the order of the observables."""
     found = _distinct(backgrounds, Background, "backgrounds")
     if observables is not None:
         given, found = found, tuple(copy(one) for one in found)

@@ -29,7 +29,7 @@ class Events:
     weights : array (events,)
         Their weights.
     point : array (events,) of int
-        At which of some points each was made.
+        The number of the point (value of theta) at which each was simulated.
     key : array (events,) of int
         Equal keys are one simulated event in several samples.
     """
@@ -109,19 +109,19 @@ def background_samples(background: Background, observables: int) -> ProcessSampl
 
 
 def check_events(events: Events, points: int, what: str) -> None:
-    """Refuse events that know no mean at one of their points: see `check_halves`."""
+    """Refuse too few events, or too many negative weights, at some point: see `check_halves`."""
     check_halves(events.weights, folds_of(events.key), events.point, points, what)
 
 
 def only_nominal(sample: ProcessSamples, rows: NDArray[np.int64]) -> ProcessSamples:
-    """The process with some of its nominal events, and the variations without those of the others.
+    """The process with some of its nominal events, and without varied events made of the others.
 
     Parameters
     ----------
     sample : ProcessSamples
         Of nominal events with the keys 0, 1, 2, ...
     rows : array (kept,) of int
-        Those that stay, which then have the keys 0, 1, 2, ...
+        The nominal events to keep, which get the keys 0, 1, 2, ...
     """
     nominal = sample.nominal
     count = len(nominal.key)

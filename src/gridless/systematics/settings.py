@@ -14,7 +14,7 @@ RESERVED = ("stat", "simulation", "model")  # parts of every budget
 
 
 def understood(text: str | None) -> str | None:
-    """An expression that can be read; whether there are such columns, the files will tell."""
+    """The expression, if its syntax is right; its columns are looked for when files are read."""
     from gridless.files.expressions import check_expression  # not needed for `--help`
 
     if text is not None:

@@ -15,7 +15,7 @@ from gridless.templates.arrays import LEAST_WORTH, Array, worth
 
 FOLDS = 2
 ROUNDING = 1e-12  # of the largest eigenvalue of a covariance
-PRIOR_EVENTS = 5  # times the size of a summary: events that a pooled covariance is worth
+PRIOR_EVENTS = 5  # times the size of a summary: events that the pooled covariance counts as
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +72,7 @@ def folds_of(key: NDArray[np.int64]) -> NDArray[np.int64]:
 def check_halves(
     weights: Array, fold: NDArray[np.int64], point: NDArray[np.int64], points: int, what: str
 ) -> None:
-    """Refuse a sample of which a fold knows no mean at one of the points 0, 1, ... of its
-    events."""
+    """Refuse a sample of which a fold is worth less than `LEAST_WORTH` events at some point."""
     group, size = point * FOLDS + fold, FOLDS * points
     total, squares = (np.bincount(group, w, size).astype(float) for w in (weights, weights**2))
     found = worth(total, squares)
@@ -105,9 +104,9 @@ def combined(parts: list[tuple[float, Mean]]) -> tuple[Array, Array]:
 
 
 def steadied(covariance: Array, of_mean: Array, events: Array | None = None) -> tuple[Array, Array]:
-    """Covariances (points, d, d) of one event and of the mean; those of small samples are shrunk
-    towards that of all, so that none is singular. `events` (points,) are effective numbers; by
-    default the ratio of both covariances."""
+    """Covariances (points, d, d) of one event and of the mean, shrunk for small samples towards
+    the average over all points, so that none is singular. `events` (points,) are effective numbers;
+    by default the ratio of both covariances."""
     covariance = nonnegative(covariance)
     if events is None:
         traces = np.trace(covariance, axis1=1, axis2=2), np.trace(of_mean, axis1=1, axis2=2)

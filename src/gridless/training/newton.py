@@ -81,7 +81,7 @@ def newton(
         unit = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
         damped = matrix + damping[:, None, None] * unit
         step, singular = torch.linalg.solve_ex(damped, slope.unsqueeze(-1))
-        # Damping that is lost beside huge weights of events: no step can be told.
+        # Beside huge weights the damping is lost to rounding, and the matrix stays singular.
         if bool(singular.any()):
             break
         step = step.squeeze(-1)

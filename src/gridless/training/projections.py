@@ -1,9 +1,9 @@
-"""A coefficient for each systematic, background and parameter: what tells its change of the
-simulation best.
+"""A coefficient for each systematic, background and parameter: the function of an event that is
+most sensitive to its change of the simulation.
 
 s_k(x) = p_k . f(x), f the features of an event. p_k is learnt from how the mean of the features
 changes, Delta_k, in each of two folds of the events, so that it can be applied to the other one.
-That of a parameter, its slope over the templates, tells what a poor network has missed.
+The coefficient of a parameter, from its slope over the templates, has what a poor network missed.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def learn_projections(
     Returns
     -------
     array
-        Of each fold, what its own events gave.
+        Learnt from the events of each fold.
     """
     fractions = np.array([1 - sum(one.share for one in shares), *(one.share for one in shares)])
     learnt = [_process(network, features, sample) for sample in samples]
@@ -177,7 +177,7 @@ class _Sums:
     def _means(self) -> Array:
         totals = (self.weights[:, None] * self.in_fold).sum(axis=-1)[..., None]
         whole = np.sum(self.first, axis=1, keepdims=True) / totals.sum(axis=1, keepdims=True)
-        # A fold of weights that cancel knows no mean of its own.
+        # A fold whose weights cancel takes the mean of both folds.
         return np.where(totals > 0, self.first / np.where(totals > 0, totals, 1.0), whole)
 
     def covariance(self) -> Array:
@@ -189,7 +189,7 @@ class _Sums:
 
 
 def _some(events: Events) -> Events:
-    """Some of very many events, the same in every sample that shares them."""
+    """Some of very many events, chosen by key: the same ones in every sample that has them."""
     step = len(events.x) // MOST_LEARNT + 1
     if step == 1:
         return events

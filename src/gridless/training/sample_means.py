@@ -35,9 +35,9 @@ class Summaries:
     Attributes
     ----------
     network, features : Network, Features
-        What an event is looked at with.
+        They make the summary of an event.
     projection : array (folds, features, nuisances and parameters)
-        Of each fold, what its own events gave: an event takes that of the other fold.
+        Learnt from the events of each fold; an event takes that of the other fold.
     member : array (events,) of int, optional
         The member that has not seen the nominal event of each key. Without it, and for events of no
         nominal one, the mean over the members counts.
@@ -49,7 +49,7 @@ class Summaries:
     member: NDArray[np.int64] | None = None
 
     def __call__(self, x: Array, key: NDArray[np.int64]) -> Read:
-        """Those of events x with these keys."""
+        """The summaries of events x with these keys."""
         fold, member = folds_of(key), self._members(key)
         folds, size, count = self.projection.shape
         both = np.moveaxis(self.projection, 0, 1).reshape(size, folds * count)
