@@ -30,11 +30,9 @@ from gridless.report.typeset import Table, rounded_html, titles_html
 MOST_ROWS = 12  # of the table of templates
 
 
-def check(subject: Subject) -> Section | None:
+def check(subject: Subject) -> Section:
     """The score check of the calibration."""
     model, found = subject.model, subject.model.check
-    if found is None:
-        return None
     names = [model.grid.label(k) for k in found.suspects]
     told = f"{'; '.join(names)}: off that curve." if names else "All agree with it."
     head = ["template", "shift", "error", "p-value"]
