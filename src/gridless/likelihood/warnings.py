@@ -344,7 +344,7 @@ def scatter_warnings(p_value: float) -> tuple[EstimateWarning, ...]:
     text = (
         "the templates' own events scatter around their values of theta by more than their "
         f"statistics (p {probability(p_value)}); look at what differs between the simulations: "
-        "versions, settings, selections"
+        "versions, settings, selections; if nothing does, the network may not know a sharp edge"
     )
     return (EstimateWarning("score_check", text),)
 
