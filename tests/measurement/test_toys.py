@@ -46,8 +46,8 @@ def linear(mean, **options):
 
 
 @pytest.fixture(scope="module")
-def model(varied):
-    return varied
+def model():
+    return EXAMPLE.fit(3_000, seed=1, hidden=6, epochs=4)
 
 
 def test_far_from_bounds_it_is_that_of_wilks_with_every_systematic():
@@ -164,8 +164,8 @@ def _plain_templates():
     return gl.Templates(random.normal(theta, 1)[:, None], theta, bounds=(0, 4), parameters=["mass"])
 
 
-def test_belts_of_a_model_add_up_and_run_on_an_executor(model):
-    likelihood = model.likelihood(EXAMPLE.sample(0.02, 300, seed=4))
+def test_belts_of_a_model_add_up_and_run_on_an_executor(varied):
+    likelihood = varied.likelihood(EXAMPLE.sample(0.02, 300, seed=4))
     first, second = (likelihood.belt(toys=50, points=5, seed=seed) for seed in (1, 2))
     assert (first + second).toys == 100
     with ThreadPoolExecutor(2) as executor:
@@ -173,8 +173,8 @@ def test_belts_of_a_model_add_up_and_run_on_an_executor(model):
     np.testing.assert_array_equal(again.rises, first.rises)
 
 
-def test_what_cannot_be_made_is_refused(model):
-    likelihood = model.likelihood(EXAMPLE.sample(0.3, 500, seed=4))
+def test_what_cannot_be_made_is_refused(varied):
+    likelihood = varied.likelihood(EXAMPLE.sample(0.3, 500, seed=4))
     with pytest.raises(gl.InputError, match="no parameter 'jes' of interest; there is theta"):
         likelihood.belt("jes")
     with pytest.raises(gl.InputError, match="method"):
