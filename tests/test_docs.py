@@ -78,7 +78,7 @@ def run_here(program, *arguments):
         os.chdir(*arguments)
         return ""
     files = [name for word in arguments for name in sorted(glob(word)) or [word]]
-    done = CliRunner().invoke(main, files)
+    done = CliRunner().invoke(main, files, prog_name="gridless")
     assert done.exit_code == 0, f"{arguments}\n{done.output}"
     return done.stdout
 
