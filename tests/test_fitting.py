@@ -7,6 +7,7 @@ from helpers import make_perceptrons
 
 import gridless as gl
 from gridless.examples import HardToTell, OneObservable, TwoObservables
+from gridless.training import sizing
 from gridless.training.events import input_transformation, split_events
 
 QUICK = {"hidden": (3,), "epochs": 2}
@@ -40,7 +41,8 @@ def test_same_seed_same_model(templates, objective):
         ({"ridge": -1.0}, "ridge"),
         ({"epochs": 0}, "epochs: 0"),
         ({"batch": 0}, "batch: 0"),
-        ({"hidden": (500, 500)}, "15,000 events to train on for a network of 25.,... parameters"),
+        ({"hidden": (120, 120)}, "15,000 events to train on for a network of 15,... parameters"),
+        ({"hidden": (500, 500)}, "20,000 events for a network of 25.,... parameters"),
         ({"objective": gl.Penalty(at=[0, 2])}, r"outside the bounds of theta in \[0, 1\]"),
         ({"objective": {"penalty": {"density": "kde"}}}, "events, histogram"),
         ({"network": "transformer"}, "network: there is no 'transformer'; known are .*perceptron"),
@@ -49,6 +51,13 @@ def test_same_seed_same_model(templates, objective):
 def test_bad_options_are_refused_before_training(templates, options, message):
     with pytest.raises(gl.InputError, match=message):
         gl.fit(templates, **options)
+
+
+def test_nothing_is_allocated_for_a_network_that_is_refused(templates, monkeypatch):
+    """Three layers of 30,000 units took 7 GB before they were counted."""
+    monkeypatch.setattr(sizing, "make_conditioner", None)
+    with pytest.raises(gl.InputError, match="events for a network of 1,800,"):
+        gl.fit(templates, hidden=(30_000, 30_000, 30_000))
 
 
 def test_an_array_in_place_of_templates_says_how_to_make_them():

@@ -10,6 +10,7 @@ events gain most with is taken. With a calibrated likelihood a smaller network c
 
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -259,6 +260,10 @@ def make_network(
         chosen = "perceptron"
         settings = {"hidden": size.hidden, "activation": options.activation}
     outputs = outputs_needed(basis, options.components)
+    if options.network is None:
+        # Before gigabytes are taken for what would be refused.
+        layers = (inputs, *size.hidden, outputs)
+        _check_events(sum(a * b for a, b in pairwise(layers)), len(templates), "events")
     conditioner = make_conditioner(chosen, inputs, outputs, size.members, settings, generator)
     t = log_share = None
     if objective.normalises_over_templates:
@@ -310,9 +315,12 @@ def _log_share(templates: Templates, weights: Array) -> Tensor:
 
 def check_size(network: Network, events: int, folds: int) -> None:
     """Each parameter needs at least an event to train on."""
-    seen = events * (folds - 1) // folds
-    if seen < network.size:
+    _check_events(network.size, events * (folds - 1) // folds, "events to train on")
+
+
+def _check_events(size: int, events: int, what: str) -> None:
+    if events < size:
         raise InputError(
-            f"x: {seen:,} events to train on for a network of {network.size:,} parameters; "
-            "give more events, or fewer hidden units"
+            f"x: {events:,} {what} for a network of {size:,} parameters; give more events, or "
+            "fewer hidden units"
         )
