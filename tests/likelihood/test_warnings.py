@@ -42,9 +42,9 @@ def test_extrapolation():
 
 
 def test_agreement():
-    assert names(warnings.outside_warnings(20, 2_000)) == ["outside_simulation"]
-    assert warnings.outside_warnings(3, 2_000) == []
-    assert warnings.outside_warnings(0, 10) == []
+    assert names(warnings.outside_warnings(20, 2_000, 1e-3, 0.0)) == ["outside_simulation"]
+    assert warnings.outside_warnings(3, 2_000, 1e-3, 0.0) == []
+    assert warnings.outside_warnings(0, 10, 1e-3, 0.0) == []
     # What is expected at the estimate decides, and how well it is known.
     assert names(warnings.outside_warnings(12, 2_000, 1e-3, 1e-8)) == ["outside_simulation"]
     assert warnings.outside_warnings(12, 2_000, 4e-3, 1e-8) == []

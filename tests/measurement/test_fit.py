@@ -108,22 +108,6 @@ def test_arrays_of_a_wrong_shape_are_refused(model, name):
         measurement_of(header_of(model.measurement), arrays, model.grid, 6)
 
 
-def test_a_model_without_coefficients_of_its_parameters_is_read(model):
-    # As models were saved before there were any; the last is that of theta.
-    arrays = arrays_of(model.measurement)
-    arrays["projection"] = arrays["projection"][..., :-1]
-    arrays["centre"], arrays["transform"] = arrays["centre"][:-1], arrays["transform"][:-1]
-    read = measurement_of(header_of(model.measurement), arrays, model.grid, 6)
-    assert read.summaries(np.zeros((2, len(read.centre) - 9)), np.zeros((2, 6))).shape[0] == 2
-
-
-def test_a_model_that_leaves_nothing_open_is_read(model):
-    # As models were saved before it was stated what variations leave open.
-    arrays = {k: v for k, v in arrays_of(model.measurement).items() if not k.endswith("r.0.open")}
-    read = measurement_of(header_of(model.measurement), arrays, model.grid, 6)
-    assert not read.processes[0].linear[0].open.any()
-
-
 def test_a_cost_of_iminuit_adds(model):
     likelihood = model.likelihood(X)
     both = likelihood + NormalConstraint("theta", 0.4, 0.1)

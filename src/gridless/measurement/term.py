@@ -17,7 +17,7 @@ from gridless.likelihood.estimate import MODEL, SIMULATION, STAT
 from gridless.measurement.measurement import Measurement
 from gridless.measurement.process import Process
 from gridless.measurement.shift import shift_slopes, shift_terms
-from gridless.templates.arrays import Array, check_total
+from gridless.templates.arrays import Array, check_total, symmetric_power
 
 ENOUGH_WEIGHTED = 50  # events per component of the summary, to take its covariance from them
 NO_INFORMATION = 1e-100  # of a parameter: less counts as none; the inverse of this is still finite
@@ -168,8 +168,8 @@ class SummaryTerm:
         self.of_variations = self.known.left_open(own, typical)
         self.open = self.interpolation + np.diag(self.of_variations.sum(axis=0))
         total = self.observed + self.statistics + self.open
-        self.inverse = np.linalg.inv(total)
-        self.inverse = 0.5 * (self.inverse + self.inverse.T)
+        # Directions whose covariance rounding has lost, far from the simulation, tell nothing.
+        self.inverse = symmetric_power(total, -1.0)
         t, _ = self.known.split(own)
         self.traces = [process.traces(t, self.inverse) for process in self.known.processes]
         self.strength = 1.0
@@ -195,7 +195,7 @@ class SummaryTerm:
             ):
                 self.strength *= 0.5
                 continue
-            variance = np.diag(np.linalg.inv(left)) * scale**2
+            variance = np.diag(symmetric_power(left, -1.0)) * scale**2
             loose = variance[count:] > errors**2
             loose &= np.diag(noise)[count:] > 1e-3 / errors**2
             if not loose.any():
