@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 def make_estimate(likelihood: "MeasurementLikelihood") -> MeasurementEstimate:
     """The estimate at the minimum of a likelihood."""
-    best = likelihood.joint.best
     covariances = likelihood.joint.covariances
     total = likelihood.joint.covariance
     names = likelihood.joint.names
@@ -53,7 +52,7 @@ def make_estimate(likelihood: "MeasurementLikelihood") -> MeasurementEstimate:
         warnings=_warnings(likelihood, results, p_values, together),
         offered=likelihood.offered,
         nuisances=tuple(
-            _nuisance(likelihood, one.name, one.constraint, best)
+            _nuisance(likelihood, one.name, one.constraint, results)
             for one in likelihood.nuisances
             if one.name not in likelihood.held
         ),
@@ -75,20 +74,24 @@ def _parameter(likelihood: "MeasurementLikelihood", place: int, profile: bool) -
     }
     pinned = bool(likelihood.joint.at_bound[place])
     error = float(np.sqrt(sum(part**2 for part in budget.values())))
+    ends, cut = (value - error, value + error), (False, False)
     if profile:
         (left, cut_left), (right, cut_right) = likelihood.joint.crossings(place, LEVEL)
-    else:
-        left, right, cut_left, cut_right = value - error, value + error, False, False
+        ends, cut = (left, right), (cut_left, cut_right)
+    half = half_width(value, ends, cut)
     if pinned or not np.isfinite(error):
-        budget = {STAT: half_width(value, (left, right), (cut_left, cut_right))}
+        budget = {STAT: half}
+    elif error > 0:
+        # The total is that of the interval, also where the likelihood is no parabola.
+        budget = {source: part * half / error for source, part in budget.items()}
     return ParameterEstimate(
         name=likelihood.joint.names[place],
         value=value,
-        stat_interval=(left, right),
+        stat_interval=ends,
         budget=budget,
         bounds=(low, high),
         at_bound=pinned,
-        stat_cut=(cut_left, cut_right),
+        stat_cut=cut,
         label=likelihood.grid.labels.get(likelihood.joint.names[place], ""),
     )
 
@@ -97,20 +100,15 @@ def _nuisance(
     likelihood: "MeasurementLikelihood",
     name: str,
     constraint: float | None,
-    best: Array,
+    results: list[ParameterEstimate],
 ) -> NuisanceEstimate:
-    place = likelihood.joint.place(name)
+    joint, place = likelihood.joint, likelihood.joint.place(name)
     impacts = {}
-    for parameter in likelihood.interest:
-        axis = likelihood.joint.place(parameter)
-        own = likelihood.joint.covariances.get(name)
-        impact = 0.0
-        if own is not None and own[place, place] > 0:
-            # A matrix of rank 1: its column is the shifts of all parameters times the own shift.
-            impact = float(own[axis, place] / np.sqrt(own[place, place]))
-        impacts[parameter] = impact
-    error = likelihood.joint.error(place)
-    return NuisanceEstimate(name, float(best[place]), error, constraint, impacts)
+    for one in results:
+        own = joint.covariances.get(name)
+        sign = 0.0 if own is None else own[joint.place(one.name), place]
+        impacts[one.name] = float(np.copysign(one.budget.get(name, 0.0), sign))
+    return NuisanceEstimate(name, float(joint.best[place]), joint.error(place), constraint, impacts)
 
 
 def _agreement(likelihood: "MeasurementLikelihood") -> tuple[dict[str, float], float, float]:
@@ -208,7 +206,10 @@ def _gap_warnings(
     for one in own:
         if response is None or MODEL not in one.budget or not one.stat > 0:
             continue
-        left, each = terms[number].left_open(joint.best, response[joint.place(one.name)])
+        place = joint.place(one.name)
+        # In units of the budget, whose total is that of the interval.
+        row = response[place] * one.error / joint.error(place)
+        left, each = terms[number].left_open(joint.best, row)
         alone = replace(one, budget={**one.budget, MODEL: left})
         found += gap_warnings(channel, values, [alone])
         for systematic, size in each.items():

@@ -15,6 +15,7 @@ from gridless.likelihood.channel import Channel, Constraint
 from gridless.likelihood.estimate import STAT, correlation
 from gridless.measurement.measurement import FREE, Nuisance
 from gridless.measurement.term import CurveTerm, SummaryChannel, SummaryTerm
+from gridless.measurement.turning import other_side, turning_points
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
@@ -29,6 +30,7 @@ MOST = (
 )  # units of a variation: where nothing holds a nuisance parameter, it goes no farther
 EDGE = 1e-9  # of the range: closer to a bound than this is on it
 ROUNDING = 1e-6  # units of log likelihood, and of a correlation, below which numbers are equal
+TWO_ERRORS = 2.0  # standard deviations: a turning point that far away is hardly seen
 FARTHEST = 40.0  # errors from the minimum that the end of an interval is looked for
 
 
@@ -154,14 +156,9 @@ class Joint:
     @cached_property
     def best(self) -> Array:
         """The best values of all names; those that are held at their values."""
-        start = np.zeros(len(self.names))
-        count = len(self.grid.parameters)
-        start[:count] = self.grid.bounds.mean(axis=1)
-        for name, value in self.held.items():
-            start[self.place(name)] = value
-        reference, errors = start, self._constraints
+        reference, errors = self._start, self._constraints
         self._terms = self._make_terms(reference, errors)
-        best = self._search(start)
+        best = self._search(reference)
         for number in range(1, MOST_REFERENCES):
             errors = self.errors(best)
             if number < REFERENCES:
@@ -172,8 +169,33 @@ class Joint:
             else:
                 break
             self._terms = self._make_terms(reference, errors)
-            best = self._descend(best)
+            best = self._lowest(best, self.free)
         return best
+
+    @cached_property
+    def _turns(self) -> dict[int, float]:
+        """Where the effects of nuisance parameters turn over, with the covariance of the start."""
+        moves = self.free.copy()
+        moves[: len(self.grid.parameters)] = False
+        return turning_points(self._terms, self._start, moves)
+
+    def two_sided(self) -> tuple[str, ...]:
+        """The nuisance parameters whose effect turns over within two errors of the estimate."""
+        errors = self.errors(self.best)
+        return tuple(
+            self.names[place]
+            for place, turn in self._turns.items()
+            if abs(self.best[place] - turn) < TWO_ERRORS * errors[place]
+        )
+
+    @property
+    def _start(self) -> Array:
+        """The middle of the range, nuisance parameters at 0; what is held at its value."""
+        start = np.zeros(len(self.names))
+        start[: len(self.grid.parameters)] = self.grid.bounds.mean(axis=1)
+        for name, value in self.held.items():
+            start[self.place(name)] = value
+        return start
 
     def _search(self, start: Array) -> Array:
         """The lowest of the minima found from several values of the parameters of interest."""
@@ -194,16 +216,30 @@ class Joint:
             step = np.zeros_like(p) if inverse is None else -inverse @ gradient
             promised.append((value + 0.5 * gradient @ step, p + step))
         promised.sort(key=lambda pair: pair[0])
-        found = [self._descend(p) for _, p in promised[:2]]
+        found = [self._lowest(p, self.free) for _, p in promised[:2]]
         return min(found, key=lambda p: self.slopes(p)[0])
 
     def _observed(self, p: Array) -> tuple[float, Array, Array]:
         return self.slopes(p, observed=True)
 
-    def _descend(self, start: Array, free: NDArray[np.bool_] | None = None) -> Array:
+    def _descend(self, start: Array, free: NDArray[np.bool_]) -> Array:
         """The minimum next to a start, over the parameters that are free."""
         low, high = self.low.clip(min=-MOST), self.high.clip(max=MOST)
-        return minimise(self._observed, start, low, high, self.free if free is None else free)
+        return minimise(self._observed, start, low, high, free)
+
+    def _lowest(self, start: Array, free: NDArray[np.bool_]) -> Array:
+        """The lower one of the minimum next to a start and of those on the other side of where the
+        effect of a nuisance parameter turns over."""
+        best = self._descend(start, free)
+        least = self.slopes(best)[0]
+        for place, turn in self._turns.items():
+            if not free[place]:
+                continue
+            other = self._descend(other_side(best, place, turn), free)
+            value = self.slopes(other)[0]
+            if value < least - ROUNDING:
+                best, least = other, value
+        return best
 
     @cached_property
     def floor(self) -> float:
@@ -317,7 +353,7 @@ class Joint:
             p[place] = value
             free[place] = False
         if free.any():
-            p = self._descend(p, free)
+            p = self._lowest(p, free)
         return self.slopes(p)[0], p
 
     def contour(self, axes: list[int], level: float, points: int) -> Array:

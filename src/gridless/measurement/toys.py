@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from gridless.curves.newton import inverse_on
+from gridless.errors import InputError
 from gridless.likelihood.belt import CurveExperiments, Experiments, check_toys
 from gridless.likelihood.channel import generator
 from gridless.likelihood.likelihood import Likelihood
@@ -58,6 +59,12 @@ class SummaryExperiments(Experiments):
     def __init__(self, likelihood: "MeasurementLikelihood") -> None:
         check_toys(likelihood.channels)
         joint = likelihood.joint
+        if found := joint.two_sided():
+            raise InputError(
+                f"the effect of {', '.join(found)} turns over: up and down move the events the "
+                "same way, and pseudo-experiments would follow one side only; take intervals "
+                "without a method"
+            )
         self.joint, self.estimate = joint, likelihood.maximum()
         self.parameters, self.best_place = joint.interest, joint.best
         self.axes = [joint.place(name) for name in joint.interest]

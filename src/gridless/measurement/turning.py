@@ -1,0 +1,61 @@
+"""Where the effect of a nuisance parameter turns over.
+
+The mean of the summary has a term l alpha and a term s alpha^2. If up and down move it the same
+way, the turning point alpha* = -l.s / (2 s.s) lies between them, and alpha and 2 alpha* - alpha do
+about the same to the events. The likelihood may then have a minimum on either side.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridless.measurement.term import SummaryTerm
+from gridless.templates.arrays import Array
+
+# Errors of the observed events by which alpha^2 moves the summary: less makes no second minimum.
+LEAST_BEND = 0.2
+FARTHEST_TURN = 3.0  # variations: the effect is straight beyond two of them
+NEAREST_START = 0.5  # variations from the turning point: at the point itself there is no slope
+
+
+def turning_points(
+    terms: Sequence[SummaryTerm], p: Array, free: NDArray[np.bool_]
+) -> dict[int, float]:
+    """The nuisance parameters whose effect turns over, by place, and where it does.
+
+    Parameters
+    ----------
+    terms : sequence of SummaryTerm
+        The channels.
+    p : array (names,)
+        Values of the other parameters.
+    free : array of bool (names,)
+        Which parameters may move.
+
+    Returns
+    -------
+    dict from int to float
+    """
+    crossed, squared = np.zeros(len(p)), np.zeros(len(p))  # l.s and s.s
+    for term in terms:
+        own, interest = p[term.places], len(term.known.grid.parameters)
+        varied = np.arange(interest, len(own))
+        points = np.tile(own, (3, len(varied), 1))
+        points[:, np.arange(len(varied)), varied] = np.array([[-1.0], [0.0], [1.0]])
+        down, nominal, up = term.known.at(points).mean
+        linear, square = (up - down) / 2, (up + down) / 2 - nominal
+        weighted = square @ term.inverse
+        crossed[term.places[varied]] += np.einsum("kd,kd->k", linear, weighted)
+        squared[term.places[varied]] += np.einsum("kd,kd->k", square, weighted)
+    bends = free & (squared > LEAST_BEND**2)
+    found = {int(k): float(-crossed[k] / (2 * squared[k])) for k in np.flatnonzero(bends)}
+    return {place: turn for place, turn in found.items() if abs(turn) < FARTHEST_TURN}
+
+
+def other_side(p: Array, place: int, turn: float) -> Array:
+    """The point whose parameter at a place lies as far on the other side of the turning point."""
+    off = p[place] - turn
+    found = p.copy()
+    found[place] = turn - np.copysign(max(abs(off), NEAREST_START), off)
+    return found
