@@ -15,7 +15,10 @@ from gridless.systematics.statistics import FOLDS
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
-OWN = ("t", "powers", "coefficients", "noise", "open", "covariance", "size", "crossed", "untold")
+OWN = (
+    "t", "powers", "coefficients", "noise", "open", "covariance", "size", "pairs", "crossed",
+    "untold",
+)  # fmt: skip
 OF_SHIFT = ("coefficients", "response", "covariance", "open")
 KINDS = ("linear", "square")
 
@@ -138,7 +141,11 @@ def _process(
         _shape(prefix + name, own[name], terms, d, own[name].shape[-1])
     _shape(prefix + "covariance", own["covariance"], points, d, d)
     _shape(prefix + "size", own["size"], points)
-    _shape(prefix + "crossed", own["crossed"], len(which), len(which), d)
+    _shape(prefix + "pairs", own["pairs"], len(own["pairs"]), 2)
+    pairs = own["pairs"].astype(np.int64)
+    if pairs.size and not (pairs.min() >= 0 and pairs.max() < len(which)):
+        raise ValueError(f"{prefix}pairs")
+    _shape(prefix + "crossed", own["crossed"], len(pairs), len(shift_powers(width)), d)
     _shape(prefix + "untold", own["untold"], len(which), len(which))
     if own["powers"].size and not (own["powers"].min() >= 0 and own["powers"].max() <= MAX_POWER):
         raise ValueError(f"{prefix}powers")
@@ -148,8 +155,8 @@ def _process(
     )
     return Process(
         own["t"], own["powers"].astype(np.int64), own["coefficients"], own["noise"], own["open"],
-        own["covariance"], own["size"], np.array(which, np.int64), linear, square, own["crossed"],
-        own["untold"],
+        own["covariance"], own["size"], np.array(which, np.int64), linear, square, pairs,
+        own["crossed"], own["untold"],
     )  # fmt: skip
 
 

@@ -50,9 +50,10 @@ class Process:
         Which nuisance parameters vary it.
     linear, square : tuple of Shift
         What each does, in alpha and in alpha^2.
-    crossed : array (systematics, systematics, d)
-        The coefficient of alpha_j alpha_k: what two systematics do together beyond the sum of
-        both; 0 on the diagonal.
+    pairs : array (pairs, 2) of int
+        Which of its systematics are seen to do more together than the sum of both.
+    crossed : array (pairs, terms, d)
+        The coefficient of alpha_j alpha_k of each pair, as a polynomial like those of the shifts.
     untold : array (systematics, systematics)
         The standard deviation of second-order terms that no sample determines, in units of the
         product of the two shifts, each in spreads of one event; on the diagonal alpha_k^2.
@@ -68,6 +69,7 @@ class Process:
     systematics: NDArray[np.int64]
     linear: tuple[Shift, ...]
     square: tuple[Shift, ...]
+    pairs: NDArray[np.int64]
     crossed: Array
     untold: Array
 
@@ -84,6 +86,11 @@ class Process:
             return np.zeros((2, 0, len(self.shift_powers), size))
         return np.array([[s.coefficients for s in kind] for kind in (self.linear, self.square)])
 
+    @cached_property
+    def _members(self) -> Array:
+        """1 where a systematic is the first or the second of a pair: (pairs, systematics, 2)."""
+        return np.asarray(self.pairs[:, None] == np.arange(len(self.systematics))[:, None], float)
+
     def at(self, t: Array, alpha: Array) -> Point:
         """The process at t (..., parameters) with its systematics at alpha (..., systematics)."""
         t = t[..., : self.t.shape[1]]
@@ -91,14 +98,23 @@ class Process:
         bend, slope = bent(a)
         phi, dphi = shift_terms(t, self.shift_powers), shift_slopes(t, self.shift_powers)
         first, second = np.einsum("...m,xkmd->x...kd", phi, self._shifts)
-        together = np.einsum("...k,kld->...ld", a, self.crossed)
         mean = shift_terms(t, self.powers) @ self.coefficients
-        mean = mean + np.einsum("...k,...kd->...d", a, first + 0.5 * together)
+        mean = mean + np.einsum("...k,...kd->...d", a, first)
         mean = mean + np.einsum("...k,...kd->...d", bend, second)
         moved = np.einsum("...k,kmd->...md", a, self._shifts[0])
         moved = moved + np.einsum("...k,kmd->...md", bend, self._shifts[1])
+        by_alpha = first + slope[..., None] * second
+        if len(self.pairs):
+            one, two = a[..., self.pairs[:, 0]], a[..., self.pairs[:, 1]]
+            crossed = np.einsum("...m,pmd->...pd", phi, self.crossed)
+            mean = mean + np.einsum("...p,...pd->...d", one * two, crossed)
+            moved = moved + np.einsum("...p,pmd->...md", one * two, self.crossed)
+            others = np.stack([two, one], axis=-1)  # what the first is multiplied by, the second
+            by_alpha = by_alpha + np.einsum(
+                "pkx,...px,...pd->...kd", self._members, others, crossed, optimize=True
+            )
         by_t = shift_slopes(t, self.powers) @ self.coefficients + dphi @ moved
-        return Point(mean, by_t, first + slope[..., None] * second + together)
+        return Point(mean, by_t, by_alpha)
 
     def curvature(self, t: Array, alpha: Array, along: Array) -> Array:
         """The second derivatives (systematics, systematics) of the mean by alpha, along a vector
@@ -106,8 +122,11 @@ class Process:
         a = alpha[self.systematics]
         phi = shift_terms(t[: self.t.shape[1]], self.shift_powers)
         second = np.einsum("m,kmd,d->k", phi, self._shifts[1], along)
-        bends = np.where(np.abs(a) <= STRAIGHT, 2 * second, 0.0)
-        return np.asarray(self.crossed @ along + np.diag(bends))
+        bends = np.diag(np.where(np.abs(a) <= STRAIGHT, 2 * second, 0.0))
+        crossed = np.einsum("m,pmd,d->p", phi, self.crossed, along)
+        bends[self.pairs[:, 0], self.pairs[:, 1]] += crossed
+        bends[self.pairs[:, 1], self.pairs[:, 0]] += crossed
+        return bends
 
     def event_covariance(self, t: Array) -> Array:
         """The covariance (d, d) of one event at t: the average of those of near points."""

@@ -2,11 +2,14 @@
 
 Variations of the same events can be put on top of each other: event x, which one systematic moves
 by d_k and another by d_l, is at x + d_k + d_l with both; weights multiply. Summaries of such events
-give the mixed second derivative of mu in both. Independent samples cannot tell it, nor can two sets
-of weights: their product is one guess, which was worse than none for changes that move events.
+give the mixed second derivative of mu in both, in every template. It must change with theta as it
+does: where a scale looks like theta, a resolution changes both slopes of mu alike, and the two
+would be told apart otherwise. Independent samples cannot tell it, nor can two sets of weights:
+their product is one guess, which was worse than none for changes that move events.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +22,8 @@ EVALUATIONS = 2_000_000  # events that are evaluated for all pairs together
 MOST_EVENTS = 20_000  # that are evaluated for one pair
 LEAST_EVENTS = 1_000
 LARGEST_RATIO = 10.0  # of weights: rare events shall not decide
+SEEN = 3.0  # standard deviations of a chi2 above which what two do together is seen
+LEAST_VARIANCE = 1e-18  # of a difference, in squares of the spread of one event: rounding
 
 Summaries = Callable[[Array, NDArray[np.int64]], Array]
 
@@ -31,20 +36,38 @@ class _Moved(NamedTuple):
     there: NDArray[np.bool_]
 
 
-def crossed_shifts(sample: ProcessSamples, summaries: Summaries, size: int) -> Array:
-    """X (systematics, systematics, d), what is added in alpha_k alpha_l.
+class Crossing(NamedTuple):
+    """What two systematics, by number, do together beyond the sum of both, in alpha_k alpha_l: at
+    some points (numbers) the differences (points, d) and their variances (points, d)."""
+
+    pair: tuple[int, int]
+    points: NDArray[np.int64]
+    differences: Array
+    variances: Array
+
+    @property
+    def seen(self) -> bool:
+        """Whether the differences are more than noise."""
+        dof = self.differences.size
+        chi2 = float((self.differences**2 / self.variances.clip(min=LEAST_VARIANCE)).sum())
+        return chi2 > dof + SEEN * math.sqrt(2 * dof)
+
+
+def crossings(sample: ProcessSamples, summaries: Summaries) -> list[Crossing]:
+    """Every pair of systematics of which events are known that have both.
 
     Parameters
     ----------
     sample : ProcessSamples
         A process with its variations.
     summaries : function of (x, key)
-        The raw summaries (events, d) of events.
-    size : int
-        d.
+        The summaries (events, d) of events.
+
+    Returns
+    -------
+    list of Crossing
     """
     count = len(sample.varied)
-    found = np.zeros((count, count, size))
     pairs = [
         (first, second)
         for first in range(count)
@@ -54,29 +77,56 @@ def crossed_shifts(sample: ProcessSamples, summaries: Summaries, size: int) -> A
         and not (_weights_only(sample, first) and _weights_only(sample, second))
     ]
     if not pairs:
-        return found
+        return []
     nominal = sample.nominal
     events = int(np.clip(EVALUATIONS // (len(pairs) + count), LEAST_EVENTS, MOST_EVENTS))
     rows = np.unique(np.linspace(0, len(nominal.x) - 1, events).astype(np.int64))
     x, key, w = nominal.x[rows], nominal.key[rows], nominal.weights[rows]
+    point = nominal.point[rows]
     moved = {k: _moved(sample.varied[k], nominal, rows) for k in {k for p in pairs for k in p}}
     alone = {k: summaries(x + one.by, key) for k, one in moved.items()}
     before = summaries(x, key)
+    found = []
     for first, second in pairs:
         one, other = moved[first], moved[second]
         ok = one.there & other.there
-        # Few events, or weights that cancel, know no means.
-        if worth(w[ok].sum(), w[ok] @ w[ok]) < LEAST_WORTH:
-            continue
-        both = summaries(x[ok] + one.by[ok] + other.by[ok], key[ok])
-        means = [
-            _mean(both, w[ok] * one.ratio[ok] * other.ratio[ok]),
-            _mean(alone[first][ok], w[ok] * one.ratio[ok]),
-            _mean(alone[second][ok], w[ok] * other.ratio[ok]),
-            _mean(before[ok], w[ok]),
-        ]
-        found[first, second] = found[second, first] = means[0] - means[1] - means[2] + means[3]
+        both = np.zeros_like(before)
+        both[ok] = summaries(x[ok] + one.by[ok] + other.by[ok], key[ok])
+        terms = (
+            (1.0, both, w * one.ratio * other.ratio),
+            (-1.0, alone[first], w * one.ratio),
+            (-1.0, alone[second], w * other.ratio),
+            (1.0, before, w),
+        )
+        known = _differences(point, ok, terms)
+        if len(known[0]):
+            found.append(Crossing((first, second), *known))
     return found
+
+
+def _differences(
+    point: NDArray[np.int64], ok: NDArray[np.bool_], terms: Sequence[tuple[float, Array, Array]]
+) -> tuple[NDArray[np.int64], Array, Array]:
+    """Signed sums of means (sign, summaries, weights) over the same events at every point that has
+    enough, and the variances of these sums."""
+    points, differences, variances = [], [], []
+    for number in np.unique(point[ok]):
+        here = ok & (point == number)
+        total = np.zeros(terms[0][1].shape[1])
+        each = np.zeros((int(here.sum()), len(total)))
+        for sign, y, weights in terms:
+            w = weights[here]
+            # Few events, or weights that cancel, know no means.
+            if worth(w.sum(), w @ w) < LEAST_WORTH:
+                break
+            share = w / w.sum()
+            mean = share @ y[here]
+            total, each = total + sign * mean, each + sign * share[:, None] * (y[here] - mean)
+        else:
+            points.append(number)
+            differences.append(total)
+            variances.append((each**2).sum(axis=0))
+    return np.array(points, np.int64), np.array(differences), np.array(variances)
 
 
 def _weights_only(sample: ProcessSamples, number: int) -> bool:
@@ -104,7 +154,3 @@ def _moved(varied: Varied, nominal: Events, rows: NDArray[np.int64]) -> _Moved:
         half = 0.5
     ratio = (1 + half * (ratios[0] - ratios[1])).clip(1 / LARGEST_RATIO, LARGEST_RATIO)
     return _Moved(half * (ends[0] - ends[1]), ratio, there)
-
-
-def _mean(y: Array, w: Array) -> Array:
-    return np.asarray(w @ y / w.sum())

@@ -18,9 +18,9 @@ from gridless.measurement.archive import arrays_of, header_of, measurement_of
 from gridless.measurement.features import make_features
 from gridless.measurement.measurement import Measurement, Nuisance, Share
 from gridless.measurement.process import Process
-from gridless.measurement.shift import Shift, fit_shift
+from gridless.measurement.shift import Shift, fit_shift, shift_powers
 from gridless.model.evaluation import event_features
-from gridless.systematics.crossing import crossed_shifts
+from gridless.systematics.crossing import Crossing, crossings
 from gridless.systematics.inputs import Background, Systematic
 from gridless.systematics.samples import (
     Events,
@@ -38,7 +38,7 @@ from gridless.training.sample_means import Differences, Summaries, read_process
 
 # Terms of second order that no sample tells, in units of the product of two changes, each in
 # spreads of one event: 0.5 to 1 in problems drawn at random. Those of pairs of the same events are
-# told over all templates together, and differ so much from one to the other.
+# told in every template, to first order in both.
 BENDS = 0.7
 BENDS_ELSEWHERE = 0.3
 
@@ -49,6 +49,7 @@ class _Shifts(NamedTuple):
     systematics: NDArray[np.int64]
     linear: tuple[Shift, ...]
     square: tuple[Shift, ...]
+    pairs: NDArray[np.int64]
     crossed: Array
     untold: Array
 
@@ -244,10 +245,23 @@ def _shifts(
         values = found.square[there] @ transform
         square.append(fit_shift(varied.t[there], values, of_square, free_constant=False))
     which = np.array([names.index(v.name) for v in sample.varied], np.int64)
-    crossed = crossed_shifts(sample, lambda x, key: summaries(x, key).unseen, len(transform))
-    untold = np.where(crossed.any(axis=2), BENDS_ELSEWHERE, BENDS)
+    together = crossings(sample, lambda x, key: summaries(x, key).unseen @ transform)
+    untold = np.full((len(which), len(which)), BENDS)
+    for one in together:
+        untold[one.pair] = untold[one.pair[::-1]] = BENDS_ELSEWHERE
     np.fill_diagonal(untold, np.where(told, 0.0, BENDS))
-    return _Shifts(which, tuple(linear), tuple(square), crossed @ transform, untold)
+    seen = [one for one in together if one.seen]
+    pairs = np.array([one.pair for one in seen], np.int64).reshape(-1, 2)
+    powers = shift_powers(sample.t.shape[1])
+    crossed = np.array([_crossed(one, sample.t) for one in seen])
+    crossed = crossed.reshape(len(seen), len(powers), transform.shape[1])
+    return _Shifts(which, tuple(linear), tuple(square), pairs, crossed, untold)
+
+
+def _crossed(one: Crossing, t: Array) -> Array:
+    """What a pair does together as a polynomial (terms, d) in t."""
+    covariance = one.variances[:, :, None] * np.eye(one.variances.shape[1])
+    return fit_shift(t[one.points], one.differences, covariance, free_constant=False).coefficients
 
 
 def _spread(varied: Varied, change: Array, covariance: Array) -> Array:
