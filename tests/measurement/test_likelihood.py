@@ -41,7 +41,8 @@ def measurement(shifts, names=None, slope=(1.0, 0.0, 0.0), constraints=None):
         np.arange(count),
         tuple(linear),
         (still,) * count,
-        np.zeros((count, count, d)),
+        np.zeros((0, 2), int),
+        np.zeros((0, m, d)),
         np.zeros((count, count)),
     )
     return Measurement(
