@@ -9,11 +9,24 @@ import re
 import pytest
 
 import gridless as gl
-from gridless.examples import OneObservable, TwoParameters
+from gridless.examples import Nuisances, OneObservable, TwoParameters
 from gridless.report import measurement_sections, sections
 from gridless.report.page import Section
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
+
+
+@pytest.fixture(scope="module")
+def channels(varied):
+    """A channel with systematics and a background, and one without."""
+    plain = gl.fit(OneObservable().templates(500, seed=7), hidden=3, epochs=2, replicas=0)
+    return gl.Channels({"soft": varied, "hard": plain})
+
+
+@pytest.fixture(scope="module")
+def together(channels):
+    x = {"soft": Nuisances().sample(0.4, 500, seed=2), "hard": OneObservable().sample(0.4, 300, 3)}
+    return channels.likelihood(x)
 
 
 def names(page):
@@ -128,3 +141,19 @@ def test_tables_can_be_downloaded(model, tmp_path):
                 sum(float(row["data"]) for row in rows)
                 == likelihood.histograms()["x"].values().sum()
             )
+
+
+def test_every_channel_has_its_own_number_of_events(channels, together, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(sections, "draw_check", lambda *_, events, **__: drawn.append(events))
+    files = {
+        name: [gl.FileRecord("d.root", events, "0f" * 32, 900)]
+        for name, events in (("soft", 500), ("hard", 300))
+    }
+    page = gl.write_report(tmp_path / "r.html", channels, together, data=files)
+    assert drawn == [500, 300]
+    _, soft, hard = page.read_text().split("Versions, files and commands: ")[-3:]
+    counts = [re.findall("[0-9]+ of 900 events", text) for text in (soft, hard)]
+    assert counts == [["500 of 900 events"], ["300 of 900 events"]]
+    with pytest.raises(gl.InputError, match="data: list; give it by channel"):
+        gl.write_report(tmp_path / "r.html", channels, together, data=files["soft"])
