@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from tests.helpers import downloads
+from helpers import downloads
 
 import gridless as gl
 from gridless.examples import Nuisances, OneObservable, TwoParameters
