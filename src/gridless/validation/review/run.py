@@ -116,7 +116,8 @@ def review(  # noqa: PLR0913
     by : array (events,), optional
         The group of each event; by default quarters in their order.
     templates : Templates, optional
-        What the model was fitted on: adds fits with other seeds, sizes, observables and halves.
+        What the model was fitted on: adds fits with other seeds, sizes, observables and halves, if
+        it has no systematics and no backgrounds.
     events : float
         Without observed events: how many there will be; a number is that of every channel.
     toys : int
