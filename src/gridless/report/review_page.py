@@ -173,19 +173,23 @@ def _points(
     rows: Sequence[tuple[str, float, float | tuple[float, float]]],
     across: str,
     band: tuple[float, float] | None = None,
+    legend: tuple[str, str] | None = None,
 ) -> Figure:
     """Points with errors, downwards and upwards where there are two, one row for each, about a
-    band."""
+    band; a legend says what the errors and the band are."""
     figure = new_figure((SIZE[0], max(1.6, 0.9 + ROW * len(rows))))
     axes = figure.subplots()
     places = np.arange(len(rows))[::-1]
+    drawn: list[Any] = []
     if band is not None:
         middle, half = band
-        axes.axvspan(middle - half, middle + half, color=SKY, alpha=0.4, lw=0)
+        drawn.append(axes.axvspan(middle - half, middle + half, color=SKY, alpha=0.4, lw=0))
         axes.axvline(middle, color=GREY, lw=1)
     values = [row[1] for row in rows]
     errors = np.array([np.broadcast_to(row[2], 2) for row in rows]).T
-    axes.errorbar(values, places, xerr=errors, fmt="o", color=BLACK, ms=4)
+    drawn.insert(0, axes.errorbar(values, places, xerr=errors, fmt="o", color=BLACK, ms=4))
+    if legend is not None:
+        figure.legend(drawn, legend, loc="outside lower center", ncols=2, fontsize="small")
     axes.set_yticks(places, [row[0] for row in rows])
     axes.set_ylim(-0.7, len(rows) - 0.3)
     axes.minorticks_off()
@@ -317,7 +321,8 @@ def _groups(numbers: dict[str, Any], subject: Subject) -> Figure:
         (group, found[name]["value"], found[name]["stat"] or 0.0)
         for group, found in numbers["groups"].items()
     ]
-    return _points(rows, _symbol(name, subject), (one.value, one.stat))
+    legend = "statistical error", "all together, statistical error"
+    return _points(rows, _symbol(name, subject), (one.value, one.stat), legend)
 
 
 def _binned(numbers: dict[str, Any], subject: Subject) -> Figure:
