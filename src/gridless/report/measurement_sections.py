@@ -103,7 +103,16 @@ def measurement(subject: Subject) -> Section | None:
         figure = draw_contours(likelihood, names[0], names[1], experiment=subject.experiment)
         lead = "Statistical contours; other parameters are at their best."
         shows = f"Contours of {names[0]} and {names[1]} at 68 and 95 percent"
-    level = f"{subject.level:.0%}"
+    tables = estimate_tables(subject)
+    return Section("Likelihood", figure=figure, lead=lead, show=shows, tables=tables)
+
+
+def estimate_tables(subject: Subject) -> list[Table]:
+    """Value and intervals of every parameter, if there is an estimate."""
+    likelihood, estimate = subject.likelihood, subject.estimate
+    if likelihood is None or estimate is None:
+        return []
+    names, level = estimate.parameters, f"{subject.level:.0%}"
     columns, numbers = [], []
     content = estimate.to_dict()["parameters"]
     for name in names:
@@ -119,21 +128,31 @@ def measurement(subject: Subject) -> Section | None:
     rows = [[first, *cells] for first, *cells in zip(what, *columns, strict=True)]
     if isinstance(estimate, MeasurementEstimate):
         del rows[2]  # the interval is one of all sources together
-    table = Table(
-        ["quantity", *(title_html(name, estimate[name].label) for name in names)],
-        rows,
-        "Estimate with intervals",
-        numbers,
-        [*exact, f"low_{level}", f"high_{level}"],
-    )
-    return Section("Likelihood", figure=figure, lead=lead, show=shows, tables=[table])
+    titles = [title_html(name, estimate[name].label) for name in names]
+    exact += [f"low_{level}", f"high_{level}"]
+    return [Table(["quantity", *titles], rows, "Estimate with intervals", numbers, exact)]
 
 
 def budget(subject: Subject) -> Section | None:
     """Where the uncertainty of each parameter comes from."""
+    estimate, tables = subject.estimate, budget_tables(subject)
+    if estimate is None or not tables:
+        return None
+    first = estimate.results[0]
+    return Section(
+        "Budget of uncertainties",
+        figure=draw_budget(estimate, first.name, experiment=subject.experiment),
+        lead="Sources add in quadrature to the total.",
+        show=f"The uncertainty of {first.name} by source",
+        tables=tables,
+    )
+
+
+def budget_tables(subject: Subject) -> list[Table]:
+    """The uncertainty of every parameter by source, if there are several sources."""
     estimate = subject.estimate
     if estimate is None or len(estimate.results[0].budget) < 2:
-        return None
+        return []
     first = estimate.results[0]
     sources = list(first.budget)
     rows = []
@@ -144,13 +163,7 @@ def budget(subject: Subject) -> Section | None:
     numbers = [[s, *(one.budget.get(s) for one in estimate.results)] for s in sources]
     numbers.append(["total", *(one.error for one in estimate.results)])
     head = ["source", *(title_html(one.name, one.label) for one in estimate.results)]
-    return Section(
-        "Budget of uncertainties",
-        figure=draw_budget(estimate, first.name, experiment=subject.experiment),
-        lead="Sources add in quadrature to the total.",
-        show=f"The uncertainty of {first.name} by source",
-        tables=[Table(head, rows, "Uncertainty by source", numbers)],
-    )
+    return [Table(head, rows, "Uncertainty by source", numbers)]
 
 
 def nuisances(subject: Subject) -> Section | None:
