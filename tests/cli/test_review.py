@@ -46,3 +46,8 @@ def test_several_patterns_of_one_model_are_refused(ask):
     given, text = ask("--templates", "t_{theta}.npz", "--templates", "t_{theta}.npz")
     assert not given
     assert "give one pattern per channel" in text
+
+
+def test_the_help_says_of_which_models_variants_are_fitted():
+    text = " ".join(CliRunner().invoke(main, ["review", "--help"]).output.split())
+    assert "fits of variants, of models without systematics and backgrounds;" in text

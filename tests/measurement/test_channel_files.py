@@ -218,11 +218,13 @@ def test_data_are_divided_by_the_selections_or_given_by_channel(folder, model):
     assert divided["parameters"]["theta"]["error"] < min(errors)
 
 
-def test_a_file_that_channels_divide_is_recorded_once(folder, model):
-    _, (record,) = read_observed(gl.load(model), str(folder / "data.npz"))
-    assert (record.events, record.of) == (2_995, 3_000)
+def test_a_file_that_channels_divide_is_recorded_with_the_events_of_each(folder, model):
+    likelihood, files = read_observed(gl.load(model), str(folder / "data.npz"))
+    own = {channel.name: [channel.events] for channel in likelihood.channels}
+    assert {name: [one.events for one in found] for name, found in files.items()} == own
+    assert {one.of for found in files.values() for one in found} == {3_000}
     both = {name: str(folder / "data.npz") for name in gl.load(model)}
-    assert read_observed(gl.load(model), both)[1] == [record]
+    assert read_observed(gl.load(model), both)[1] == files
 
 
 def test_the_sum_is_that_of_the_channels(folder, model):

@@ -96,7 +96,8 @@ def test_files_are_counted_while_they_are_read(model, files, small_tasks, monkey
     blocks = reading.stream
     monkeypatch.setattr(streaming, "stream", lambda *a: opened.append(a[0]) or blocks(*a))
     given = sources(files, "parquet")
-    likelihood, records = streaming.read_observed(model, given, where="x > 0.4")
+    likelihood, found = streaming.read_observed(model, given, where="x > 0.4")
+    records = found[""]
     assert [record.source for record in records] == given
     assert [record.of for record in records] == [5_000, 5_000]
     assert sum(record.events for record in records) == likelihood.events

@@ -7,7 +7,7 @@ import pytest
 from helpers import closure_of, parabola
 
 import gridless as gl
-from gridless.examples import OneObservable, TwoParameters
+from gridless.examples import Nuisances, OneObservable, TwoParameters
 from gridless.report.figures import draw_closure, draw_likelihood
 from gridless.report.style import save_figure, symbol
 
@@ -41,6 +41,22 @@ def test_closure_shows_both_uncertainties(model, table):
     )
     # Without replicas there is no uncertainty from simulation to show.
     assert len(draw_closure(table).axes[0].containers) == 1
+
+
+def test_closure_says_that_inner_bars_are_statistical_where_they_show(model, varied):
+    samples = {0.4: Nuisances().sample(0.4, 500, seed=2), 0.6: Nuisances().sample(0.6, 500, seed=3)}
+    closure = gl.closure(varied, samples)
+    outer, inner = (c.lines[2][0].get_segments() for c in draw_closure(closure).axes[0].containers)
+    for a, b, estimate in zip(outer, inner, closure.estimates, strict=True):
+        one = estimate["theta"]
+        assert np.ptp(b[:, 1]) / np.ptp(a[:, 1]) == pytest.approx(one.stat / one.error, rel=0.01)
+    assert "inner bars: statistical" in _legend(closure)
+    few = gl.closure(model, {0.4: OneObservable().sample(0.4, 20, seed=1)})
+    assert "bars: every uncertainty" in _legend(few)
+
+
+def _legend(closure):
+    return [text.get_text() for text in draw_closure(closure).axes[0].get_legend().get_texts()]
 
 
 def test_likelihood_figure():

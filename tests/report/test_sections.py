@@ -5,15 +5,30 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
+from helpers import downloads
 
 import gridless as gl
-from gridless.examples import OneObservable, TwoParameters
+from gridless.examples import Nuisances, OneObservable, TwoParameters
 from gridless.report import measurement_sections, sections
 from gridless.report.page import Section
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
+
+
+@pytest.fixture(scope="module")
+def channels(varied):
+    """A channel with systematics and a background, and one without."""
+    plain = gl.fit(OneObservable().templates(500, seed=7), hidden=3, epochs=2, replicas=0)
+    return gl.Channels({"soft": varied, "hard": plain})
+
+
+@pytest.fixture(scope="module")
+def together(channels):
+    x = {"soft": Nuisances().sample(0.4, 500, seed=2), "hard": OneObservable().sample(0.4, 300, 3)}
+    return channels.likelihood(x)
 
 
 def names(page):
@@ -128,3 +143,50 @@ def test_tables_can_be_downloaded(model, tmp_path):
                 sum(float(row["data"]) for row in rows)
                 == likelihood.histograms()["x"].values().sum()
             )
+
+
+def test_every_channel_has_its_own_number_of_events(channels, together, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(sections, "draw_check", lambda *_, events, **__: drawn.append(events))
+    files = {
+        name: [gl.FileRecord("d.root", events, "0f" * 32, 900)]
+        for name, events in (("soft", 500), ("hard", 300))
+    }
+    page = gl.write_report(tmp_path / "r.html", channels, together, data=files)
+    assert drawn == [500, 300]
+    _, soft, hard = page.read_text().split("Versions, files and commands: ")[-3:]
+    counts = [re.findall("[0-9]+ of 900 events", text) for text in (soft, hard)]
+    assert counts == [["500 of 900 events"], ["300 of 900 events"]]
+    with pytest.raises(gl.InputError, match="data: list; give it by channel"):
+        gl.write_report(tmp_path / "r.html", channels, together, data=files["soft"])
+
+
+def test_nuisance_parameters_say_what_they_are(channels, together, tmp_path):
+    estimate = together.maximum()
+    page = gl.write_report(tmp_path / "r.html", channels, together).read_text()
+    found = {one["nuisance"]: one for one in downloads(page)["what_nuisance_parameters_are"]}
+    assert list(found) == [one.name for one in estimate.nuisances]
+    assert {one["what it is"] for one in found.values()} == {"systematic", "background"}
+    assert {one["channel"] for one in found.values()} == {"soft"}
+    assert found["jes"]["share"] is None
+    example = Nuisances()
+    one, after = found["background"], estimate["background"]
+    assert (one["share"], one["share_error"]) == (example.share, example.share_error)
+    assert one["share_after"] == pytest.approx(example.share + example.share_error * after.value)
+    assert (
+        "What nuisance parameters are" in gl.write_report(tmp_path / "m.html", channels).read_text()
+    )
+
+
+def test_impacts_are_on_the_label_of_the_parameter(varied, tmp_path):
+    grid = replace(varied.grid, labels={"theta": "$m_W$ [GeV]"})
+    labelled = replace(varied, grid=grid)
+    likelihood = labelled.likelihood(Nuisances().sample(0.4, 500, seed=2))
+    page = gl.write_report(tmp_path / "r.html", labelled, likelihood).read_text()
+    assert "impact on <i>m</i><sub><i>W</i></sub> [GeV]" in page
+
+
+def test_notes_of_a_closure_are_parts_of_a_sentence(varied, tmp_path):
+    closure = gl.closure(varied, {0.4: Nuisances().sample(0.4, 500, seed=2)})
+    page = gl.write_report(tmp_path / "r.html", varied, closure=closure).read_text()
+    assert "; pulls are over the error" in page

@@ -76,9 +76,10 @@ def report(
         known = gl.read_samples(trained, samples, where=closure_where or where)
         table = gl.closure(trained, known, constrain=constrain, fix=fix, signal=signal)
     likelihood: Any = None
-    files: list[gl.FileRecord] = []
+    files: Any = ()
     if data:
-        likelihood, files = read_observed(trained, channel_data(trained, data), weight, where)
+        likelihood, found = read_observed(trained, channel_data(trained, data), weight, where)
+        files = found if isinstance(trained, gl.Channels) else found[""]
         likelihood = restricted(likelihood, constrain, fix)
     gl.write_report(
         *(output, trained, likelihood, table),

@@ -27,7 +27,8 @@ from gridless.errors import InputError
     "--templates",
     multiple=True,
     metavar="PATTERN",
-    help="The templates: adds fits of variants; soft=PATTERN where channels have their own.",
+    help="The templates: adds fits of variants, of models without systematics and backgrounds; "
+    "soft=PATTERN where channels have their own.",
 )
 @click.option("--by", metavar="EXPRESSION", help="Groups of events, such as run - run % 1000.")
 @click.option("--events", type=float, default=10_000, help="Events to expect, without DATA.")

@@ -94,21 +94,22 @@ def read_likelihood(
 
 def read_observed(
     model: Model | Channels, sources: Any, weight: str | None = None, where: str | None = None
-) -> tuple[Likelihood, list[FileRecord]]:
-    """The likelihood of the events in files, and a record of every file: for `write_report`.
-    Arguments as for `read_likelihood`."""
+) -> tuple[Likelihood, dict[str, list[FileRecord]]]:
+    """The likelihood of the events in files, and a record of every file by the channel whose events
+    it has: for `write_report`. Arguments as for `read_likelihood`."""
     given = by_channel(model, sources)
     if isinstance(model, Channels):
         likelihood, read = _of_channels(model, given, weight, where, None)
     else:
         likelihood, own = _of_model(model, given[""], weight, where)
         read = {"": own}
-    files = []
+    files: dict[str, list[FileRecord]] = {name: [] for name in given}
     for source, places in _readers(given):
-        found = [read[name][place] for name, place in places.items()]
-        used = sum(piece.used for parts in found for piece in parts)
-        rows = sum(piece.rows for piece in found[0])
-        files.append(file_record(source, used, rows))
+        found = {name: read[name][place] for name, place in places.items()}
+        first, *_ = found.values()
+        whole = file_record(source, 0, sum(piece.rows for piece in first))
+        for name, parts in found.items():
+            files[name].append(replace(whole, events=sum(piece.used for piece in parts)))
     return likelihood, files
 
 

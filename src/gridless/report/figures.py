@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 HALF = 0.5  # rise of -log L at the ends of a 68 percent interval
 HALF_95 = 1.92  # the same at 95 percent
+VISIBLE = 0.005  # of an axis: bars that differ by less look like one
 REACH = 1.9  # half of a likelihood's range in the figure, in units of the 95 percent interval
 
 
@@ -105,14 +106,18 @@ def _draw_closure(
 ) -> None:
     true, value = one.true, one.value
     results = [estimate[one.name] for estimate in closure.estimates]
-    errors = np.abs(np.array([r.stat_interval for r in results]).T - value)
-    both = np.hypot(errors, np.nan_to_num(one.simulation))
+    # With systematics the likelihood has every uncertainty; `to_dict` has the share of the events.
+    told = [estimate.to_dict()["parameters"][one.name] for estimate in closure.estimates]
+    inner = np.array([(row["stat_low"], row["stat_high"]) for row in told], float).T
+    errors = np.abs(inner - value)
+    both = np.maximum(np.abs(np.array([r.interval for r in results]).T - value), errors)
     ends = _ends(np.array([true, value - both[0], value + both[1]]), np.array(results[0].bounds))
     top.plot(ends, ends, color=GREY, lw=1, label="estimated = true")
     label = None
-    if np.isfinite(one.simulation).any():
+    if (both > errors).any():
         top.errorbar(true, value, both, fmt="none", color=BLUE, lw=0.8)
-        label = "inner bars: statistical"
+        seen = (both - errors).max() > VISIBLE * (ends[1] - ends[0])
+        label = "inner bars: statistical" if seen else "bars: every uncertainty"
     top.errorbar(true, value, errors, fmt="o", ms=4, color=BLUE, capsize=2, label=label)
     lines = [] if one.slope is None else [f"slope {one.slope:.3f}"]
     lines += [f"$\\chi^2$/dof = {closure.chi2:.1f} / {closure.dof}"]

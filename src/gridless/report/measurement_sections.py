@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from markupsafe import Markup
 
 from gridless.likelihood.estimate import ParameterEstimate
-from gridless.measurement.estimate import MeasurementEstimate
+from gridless.measurement.estimate import MeasurementEstimate, NuisanceEstimate
+from gridless.measurement.measurement import Nuisance
 from gridless.measurement.tables import nuisance_head, nuisance_rows
 from gridless.report.comparison import Comparison, compare
 from gridless.report.data_figures import draw_budget, draw_data
@@ -19,6 +21,12 @@ from gridless.report.measurement_figures import (
 from gridless.report.page import Section
 from gridless.report.subject import Subject
 from gridless.report.typeset import Table, interval_html, rounded_html, title_html, value_html
+
+# What the value of a nuisance parameter means.
+MEANING = (
+    "A systematic at 1 is its variation. A background at 1 has its share before the fit plus the "
+    "error of that; a free one twice that share."
+)
 
 
 def data(subject: Subject) -> Section | None:
@@ -95,7 +103,16 @@ def measurement(subject: Subject) -> Section | None:
         figure = draw_contours(likelihood, names[0], names[1], experiment=subject.experiment)
         lead = "Statistical contours; other parameters are at their best."
         shows = f"Contours of {names[0]} and {names[1]} at 68 and 95 percent"
-    level = f"{subject.level:.0%}"
+    tables = estimate_tables(subject)
+    return Section("Likelihood", figure=figure, lead=lead, show=shows, tables=tables)
+
+
+def estimate_tables(subject: Subject) -> list[Table]:
+    """Value and intervals of every parameter, if there is an estimate."""
+    likelihood, estimate = subject.likelihood, subject.estimate
+    if likelihood is None or estimate is None:
+        return []
+    names, level = estimate.parameters, f"{subject.level:.0%}"
     columns, numbers = [], []
     content = estimate.to_dict()["parameters"]
     for name in names:
@@ -111,21 +128,31 @@ def measurement(subject: Subject) -> Section | None:
     rows = [[first, *cells] for first, *cells in zip(what, *columns, strict=True)]
     if isinstance(estimate, MeasurementEstimate):
         del rows[2]  # the interval is one of all sources together
-    table = Table(
-        ["quantity", *(title_html(name, estimate[name].label) for name in names)],
-        rows,
-        "Estimate with intervals",
-        numbers,
-        [*exact, f"low_{level}", f"high_{level}"],
-    )
-    return Section("Likelihood", figure=figure, lead=lead, show=shows, tables=[table])
+    titles = [title_html(name, estimate[name].label) for name in names]
+    exact += [f"low_{level}", f"high_{level}"]
+    return [Table(["quantity", *titles], rows, "Estimate with intervals", numbers, exact)]
 
 
 def budget(subject: Subject) -> Section | None:
     """Where the uncertainty of each parameter comes from."""
+    estimate, tables = subject.estimate, budget_tables(subject)
+    if estimate is None or not tables:
+        return None
+    first = estimate.results[0]
+    return Section(
+        "Budget of uncertainties",
+        figure=draw_budget(estimate, first.name, experiment=subject.experiment),
+        lead="Sources add in quadrature to the total.",
+        show=f"The uncertainty of {first.name} by source",
+        tables=tables,
+    )
+
+
+def budget_tables(subject: Subject) -> list[Table]:
+    """The uncertainty of every parameter by source, if there are several sources."""
     estimate = subject.estimate
     if estimate is None or len(estimate.results[0].budget) < 2:
-        return None
+        return []
     first = estimate.results[0]
     sources = list(first.budget)
     rows = []
@@ -136,20 +163,15 @@ def budget(subject: Subject) -> Section | None:
     numbers = [[s, *(one.budget.get(s) for one in estimate.results)] for s in sources]
     numbers.append(["total", *(one.error for one in estimate.results)])
     head = ["source", *(title_html(one.name, one.label) for one in estimate.results)]
-    return Section(
-        "Budget of uncertainties",
-        figure=draw_budget(estimate, first.name, experiment=subject.experiment),
-        lead="Sources add in quadrature to the total.",
-        show=f"The uncertainty of {first.name} by source",
-        tables=[Table(head, rows, "Uncertainty by source", numbers)],
-    )
+    return [Table(head, rows, "Uncertainty by source", numbers)]
 
 
 def nuisances(subject: Subject) -> Section | None:
-    """Pulls, impacts and correlations of systematics and backgrounds."""
+    """What systematics and backgrounds are, with their pulls, impacts and correlations."""
     estimate, experiment = subject.estimate, subject.experiment
+    title, tables = "Nuisance parameters", nuisance_tables(subject)
     if not isinstance(estimate, MeasurementEstimate) or not estimate.nuisances:
-        return None
+        return Section(title, lead=MEANING, tables=tables) if tables else None
     figures = []
     if estimate.pulls:
         figures.append(draw_pulls(estimate, experiment=experiment))
@@ -157,22 +179,81 @@ def nuisances(subject: Subject) -> Section | None:
             draw_impacts(estimate, name, experiment=experiment) for name in estimate.parameters
         ]
     figures.append(draw_correlations(estimate, experiment=experiment))
-    names = estimate.parameters
-    numbers = [
-        [one.name, one.value, one.error, one.constraint, *(one.impacts[name] for name in names)]
-        for one in estimate.nuisances
-    ]
     return Section(
-        "Nuisance parameters",
+        title,
         figures=figures,
         lead="Pulls are values after the fit in units of the constraint before it. An impact is "
         "how far the estimate goes if what a constraint is centred on moves by one standard "
-        "deviation: the nuisance parameter's part of the budget, with its sign.",
-        show=f"Pulls, impacts on {', '.join(names)}, and correlations after the fit",
-        tables=[
-            Table(nuisance_head(estimate), nuisance_rows(estimate), "Nuisance parameters", numbers)
-        ],
+        "deviation: the nuisance parameter's part of the budget, with its sign. " + MEANING,
+        show=f"Pulls, impacts on {', '.join(estimate.parameters)}, and correlations after the fit",
+        tables=tables,
     )
+
+
+def nuisance_tables(subject: Subject) -> list[Table]:
+    """Nuisance parameters after the fit, and what they are; of the latter alone without a fit."""
+    estimate, tables = subject.estimate, []
+    if isinstance(estimate, MeasurementEstimate) and estimate.nuisances:
+        names, columns = estimate.parameters, nuisance_head(estimate)
+        titles = [title_html(name, estimate[name].label) for name in names]
+        head = [*columns[: -len(names)], *(Markup("impact on ") + title for title in titles)]
+        numbers = [
+            [one.name, one.value, one.error, one.constraint, *(one.impacts[name] for name in names)]
+            for one in estimate.nuisances
+        ]
+        rows = nuisance_rows(estimate)
+        tables.append(Table(head, rows, "Nuisance parameters", numbers, columns))
+    return [*tables, *_meanings(subject)]
+
+
+def _meanings(subject: Subject) -> list[Table]:
+    """What each nuisance parameter is: its constraint, and of a background the share before and
+    after the fit. A row has all channels in which it is the same."""
+    found: dict[tuple[Nuisance, tuple[float, float] | None], list[str]] = {}
+    for channel, model in subject.channels.items():
+        known = model.measurement
+        shares = {one.nuisance: (one.share, one.unit) for one in known.shares} if known else {}
+        for place, nuisance in enumerate(known.nuisances if known else ()):
+            found.setdefault((nuisance, shares.get(place)), []).append(channel)
+    estimate = subject.estimate
+    fitted = estimate.nuisances if isinstance(estimate, MeasurementEstimate) else ()
+    after = {one.name: one for one in fitted}
+    several = len(subject.channels) > 1
+    head = ["nuisance", "what it is", *(["channel"] if several else []), "constraint"]
+    rows, numbers = [], []
+    for ((name, width), share), where in found.items():
+        first = [name, "systematic" if share is None else "background"]
+        first += [", ".join(where)] if several else []
+        exact = [] if share is None else _shares(share, width, after.get(name))
+        cells = [_share_html(*exact[:2]), _share_html(*exact[2:])] if exact else ["", ""]
+        rows.append([*first, "free" if width is None else f"{width:g}", *cells])
+        numbers.append([*first, width, *(exact or [None] * 4)])
+    if not rows:
+        return []
+    columns = [*head, "share", "share_error", "share_after", "share_after_error"]
+    head += ["share before the fit", "share after the fit"]
+    return [Table(head, rows, "What nuisance parameters are", numbers, columns)]
+
+
+def _shares(
+    share: tuple[float, float], width: float | None, fitted: NuisanceEstimate | None
+) -> list[float | None]:
+    """The share of a background and its error before the fit, and after it; None for the error of a
+    free one before, and for both where nothing was fitted."""
+    middle, unit = share
+    before = [middle, None if width is None else unit * width]
+    if fitted is None:
+        return [*before, None, None]
+    return [*before, middle + unit * fitted.value, unit * fitted.error]
+
+
+def _share_html(share: float | None, error: float | None) -> Markup | str:
+    """`0.050 ± 0.020`, or `0.02, free` without an error; nothing for none."""
+    if share is None:
+        return ""
+    if error is None:
+        return f"{share:g}, free"
+    return rounded_html(share, error) + " ± " + rounded_html(error, error)
 
 
 def channels(subject: Subject) -> Section | None:
@@ -235,7 +316,7 @@ def closure(subject: Subject) -> Section | None:
         "Closure",
         figure=draw_closure(table, experiment=subject.experiment),
         lead="Samples of known parameters, estimated as the data were. Pulls scatter about 0 with "
-        f"width 1 if the method is right. {'. '.join(table.notes())}.".replace(
+        f"width 1 if the method is right: {'; '.join(table.notes())}.".replace(
             "chi2", "χ²"
         ).replace("+-", "±"),
         show="Estimated against true values, and pulls",

@@ -14,11 +14,19 @@ from gridless import strict_json
 from gridless.files.sources import as_path
 from gridless.files.write import write_whole
 from gridless.likelihood.likelihood import Likelihood
-from gridless.report.card import BAD, CAREFUL, GOOD, Card, Check
+from gridless.report.card import BAD, CAREFUL, GOOD, Card, Check, warned
 from gridless.report.data_figures import draw_budget, draw_data
+from gridless.report.measurement_sections import budget_tables, estimate_tables, nuisance_tables
 from gridless.report.page import Section, render_report
 from gridless.report.style import BLACK, BLUE, GREY, RED, SKY, new_figure, style, symbol
-from gridless.report.typeset import data_address, ranges_html, symbols_html
+from gridless.report.subject import Subject as Reported
+from gridless.report.typeset import (
+    data_address,
+    ranges_html,
+    symbol_html,
+    symbols_html,
+    value_html,
+)
 from gridless.results import printing
 from gridless.results.labels import symbol_of, unit_of
 from gridless.validation.review.answer import OPEN, Answer, Subject
@@ -82,7 +90,11 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
     'review.html'
     """
     subject = review.subject
-    checks = [replace(_check(answer), name=TITLES[n]) for n, answer in review.answers.items()]
+    models = {name: one.model for name, one in subject.channels.items()}
+    first, *_ = models.values()
+    whole = Reported(first, subject.likelihood, subject.estimate, channels=models)
+    checks = warned(whole)
+    checks += [replace(_check(answer), name=TITLES[n]) for n, answer in review.answers.items()]
     content = strict_json.dumps(review.to_dict(), indent=1)
     sentence = SENTENCES[review.verdict]
     unasked = sum(answer.verdict == OPEN for answer in review.answers.values())
@@ -90,8 +102,8 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
         sentence += f" Not asked: {unasked} of {len(review.answers)} questions."
     card = Card([], "", "", review.verdict, sentence, checks,
                 data_address(content, "application/json"))  # fmt: skip
-    text = str(subject.estimate) if subject.x is not None else f"expected: {subject.estimate}"
-    sections = {"result": Section("The result", text=text)}
+    tables = [*estimate_tables(whole), *budget_tables(whole), *nuisance_tables(whole)]
+    sections = {"estimate": Section("The result", lead=_result(subject), tables=tables)}
     for number, (name, answer) in enumerate(review.answers.items(), start=1):
         sections[name] = Section(
             f"{number}. {answer.question}",
@@ -120,6 +132,16 @@ def write_review(path: str | Path, review: Review, command: str | None = None) -
     target = as_path(path)
     write_whole(target, page)
     return target
+
+
+def _result(subject: Subject) -> Markup:
+    """The estimate of every parameter with its unit, and what it was made from."""
+    estimate = subject.estimate
+    values = [
+        symbol_html(one.name, one.label) + " = " + value_html(one) for one in estimate.results
+    ]
+    start = Markup("" if subject.x is not None else "Expected: ")
+    return start + Markup(", ").join(values) + f"; {estimate.summary()}."
 
 
 def _sentence(text: str) -> str:
@@ -173,19 +195,23 @@ def _points(
     rows: Sequence[tuple[str, float, float | tuple[float, float]]],
     across: str,
     band: tuple[float, float] | None = None,
+    legend: tuple[str, str] | None = None,
 ) -> Figure:
     """Points with errors, downwards and upwards where there are two, one row for each, about a
-    band."""
+    band; a legend says what the errors and the band are."""
     figure = new_figure((SIZE[0], max(1.6, 0.9 + ROW * len(rows))))
     axes = figure.subplots()
     places = np.arange(len(rows))[::-1]
+    drawn: list[Any] = []
     if band is not None:
         middle, half = band
-        axes.axvspan(middle - half, middle + half, color=SKY, alpha=0.4, lw=0)
+        drawn.append(axes.axvspan(middle - half, middle + half, color=SKY, alpha=0.4, lw=0))
         axes.axvline(middle, color=GREY, lw=1)
     values = [row[1] for row in rows]
     errors = np.array([np.broadcast_to(row[2], 2) for row in rows]).T
-    axes.errorbar(values, places, xerr=errors, fmt="o", color=BLACK, ms=4)
+    drawn.insert(0, axes.errorbar(values, places, xerr=errors, fmt="o", color=BLACK, ms=4))
+    if legend is not None:
+        figure.legend(drawn, legend, loc="outside lower center", ncols=2, fontsize="small")
     axes.set_yticks(places, [row[0] for row in rows])
     axes.set_ylim(-0.7, len(rows) - 0.3)
     axes.minorticks_off()
@@ -317,7 +343,8 @@ def _groups(numbers: dict[str, Any], subject: Subject) -> Figure:
         (group, found[name]["value"], found[name]["stat"] or 0.0)
         for group, found in numbers["groups"].items()
     ]
-    return _points(rows, _symbol(name, subject), (one.value, one.stat))
+    legend = "statistical error", "all together, statistical error"
+    return _points(rows, _symbol(name, subject), (one.value, one.stat), legend)
 
 
 def _binned(numbers: dict[str, Any], subject: Subject) -> Figure:

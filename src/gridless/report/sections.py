@@ -51,11 +51,10 @@ def check(subject: Subject) -> Section:
         order = np.argsort(found.p_values)[:MOST_ROWS]
         rows, caption = [rows[k] for k in order], caption + f": the {MOST_ROWS} least p-values"
     parameters = model.grid.parameters
-    events = None if subject.likelihood is None else subject.likelihood.events
     exact = [f"{what}_{p}" for what in ("shift", "error") for p in parameters]
     return Section(
         "Score check",
-        figure=draw_check(model, events=events, experiment=subject.experiment),
+        figure=draw_check(model, events=subject.events, experiment=subject.experiment),
         lead="The mean score of every template at its own value: how far it would move an estimate "
         f"there. χ²/dof = {found.chi2:.1f}/{found.dof:.1f}, p-value {found.p_value:.2g}. Every "
         f"template is also compared with the curve through the others (p-value). {told}",
@@ -142,7 +141,8 @@ def provenance(subject: Subject) -> Section:
     for name, now in current_versions().items():
         old = then.get(name, now)
         rows.append([name, now if now == old else f"{old} for the model, {now} for this page"])
-    for file in (*subject.data, *model.files):
+    observed = [file for files in subject.data.values() for file in files]
+    for file in (*observed, *model.files):
         checksum = f", SHA-256 {file.checksum[:16]}..." if file.checksum else ""
         rows.append([file.source, f"{file.describe()}{checksum}"])
     table = Table(["what", "value"], rows, "Provenance", breaks=True)
@@ -175,8 +175,8 @@ def make_sections(subject: Subject) -> dict[str, Section]:
         if name not in OF_A_CHANNEL or len(subject.channels) == 1:
             made[name] = section(subject)
             continue
-        for number, (channel, own) in enumerate(subject.channels.items()):
-            found = section(replace(subject, model=own))
+        for number, channel in enumerate(subject.channels):
+            found = section(subject.of(channel))
             if found is not None:
                 found = replace(found, title=f"{found.title}: {channel}")
             made[f"{name}-{number}"] = found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
@@ -29,7 +29,7 @@ def write_report(  # noqa: PLR0913
     *,
     level: float = 0.95,
     command: str | None = None,
-    data: Sequence[FileRecord] = (),
+    data: Sequence[FileRecord] | Mapping[str, Sequence[FileRecord]] = (),
     experiment: str | None = None,
 ) -> Path:
     """Write one self-contained HTML page about a model, a measurement and a closure test.
@@ -54,7 +54,8 @@ def write_report(  # noqa: PLR0913
     command : str, optional
         The command line that made the page, to be shown on it.
     data : sequence of FileRecord, optional
-        The observed files, to be shown with their checksums.
+        The observed files, to be shown with their checksums. Of channels, such a sequence by the
+        name of each.
     experiment : str, optional
         A label for the figures, such as "Private work".
 
@@ -76,8 +77,11 @@ def write_report(  # noqa: PLR0913
     estimate = None if likelihood is None else likelihood.maximum()
     channels = models_of(model)
     first, *_ = channels.values()
+    if isinstance(model, Channels) and data:
+        model.check_names(data, "data")
+    files = data if isinstance(data, Mapping) else {"": data}
     subject = Subject(
-        first, likelihood, estimate, closure, level, command, tuple(data), experiment, channels
+        first, likelihood, estimate, closure, level, command, files, experiment, channels
     )
     what = "A model of" if subject.estimate is None else "Measurement of"
     page = render_report(

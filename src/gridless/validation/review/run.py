@@ -12,10 +12,11 @@ from gridless import strict_json
 from gridless.errors import InputError, check_kind
 from gridless.files.sources import as_path
 from gridless.files.write import write_whole
+from gridless.likelihood.warnings import EstimateWarning, rule_of
 from gridless.model.combined import Channels
 from gridless.model.model import Model
 from gridless.parallel import progress_bar
-from gridless.results.printing import Lines
+from gridless.results import printing
 from gridless.templates.arrays import as_count, as_size
 from gridless.templates.templates import Templates
 from gridless.validation.limits import MAX_EXPERIMENTS
@@ -49,7 +50,7 @@ QUESTIONS: dict[str, Ask] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Review(Lines):
+class Review(printing.Lines):
     """Answers to the twelve questions; `gl.review` makes it.
 
     Attributes
@@ -69,9 +70,16 @@ class Review(Lines):
     subject: Any
 
     @property
+    def warnings(self) -> tuple[EstimateWarning, ...]:
+        """Those of the estimate that is reviewed, observed or expected."""
+        return () if self.subject is None else tuple(self.subject.estimate.warnings)
+
+    @property
     def verdict(self) -> str:
-        """The worst of all."""
-        found = [answer.verdict for answer in self.answers.values()]
+        """The worst of all answers; with a warning of the estimate no better than careful, with one
+        that forbids its use bad."""
+        found = {answer.verdict for answer in self.answers.values()}
+        found |= {BAD if rule_of(one.name).serious else CAREFUL for one in self.warnings}
         return next((one for one in (BAD, CAREFUL) if one in found), GOOD)
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,6 +87,7 @@ class Review(Lines):
         return {
             "verdict": self.verdict,
             "answers": {name: asdict(answer) for name, answer in self.answers.items()},
+            "warnings": [one._asdict() for one in self.warnings],
         }
 
     def __str__(self) -> str:
@@ -87,7 +96,7 @@ class Review(Lines):
             lines.append(f"{answer.verdict:8} {name}: {answer.text}")
             if answer.verdict != GOOD and answer.cure:
                 lines.append(f"{'':8}   to do: {answer.cure}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *printing.warning_lines(self.warnings)])
 
     __repr__ = __str__
 
@@ -116,7 +125,8 @@ def review(  # noqa: PLR0913
     by : array (events,), optional
         The group of each event; by default quarters in their order.
     templates : Templates, optional
-        What the model was fitted on: adds fits with other seeds, sizes, observables and halves.
+        What the model was fitted on: adds fits with other seeds, sizes, observables and halves, if
+        it has no systematics and no backgrounds.
     events : float
         Without observed events: how many there will be; a number is that of every channel.
     toys : int
