@@ -42,6 +42,7 @@ MISTAKES = {
     "no such model": ["measure", "nowhere.safetensors", "d.csv"],
     "export of nothing": ["export", M],
     "a folder as output": ["report", M, "-o", "."],
+    "no output": ["fit", *T],
     "no such flag": ["measure", M, "d.csv", "--sacn", "x.csv"],
     "no such verb": ["mesure", M, "d.csv"],
 }

@@ -37,14 +37,15 @@ def output_file(
 ) -> Callable[[Command], Command]:
     """A file to write: refused now, before the work, if it could not be written."""
     flags = ["-o", "--output"] if flag == "--output" else [flag]
+    # To click a default of None is a value: a required flag would never be missing.
+    given: dict[str, Any] = {} if default is None else {"default": default, "show_default": True}
     return click.option(
         *flags,
         type=click.Path(path_type=Path),
-        default=default,
-        show_default=default is not None,
         required=required,
         callback=_writable,
         help=help,
+        **given,
     )
 
 
