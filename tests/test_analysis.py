@@ -82,9 +82,9 @@ def test_an_error_inside_a_list_is_told_once(tmp_path):
     with pytest.raises(InputError) as caught:
         load_analysis(path)
     assert str(caught.value).splitlines() == [
+        f"{path}: line 4: templates.0.sorce: there is no such setting; known are source, at",
         f"{path}: line 4: templates.0.source: is missing; `gridless init` writes an example",
         f"{path}: line 4: templates.0.at: is missing; `gridless init` writes an example",
-        f"{path}: line 4: templates.0.sorce: there is no such setting; known are source, at",
     ]
 
 
