@@ -65,7 +65,7 @@ def test_the_defaults_are_those_of_fit():
         ("parameters: {}\n", "line 3: parameters"),
         (
             "parameters:\n  a: [0, 1]\nfit: {hidden: big}\n",
-            r"^\S+: line 5: fit\.hidden: .*not 'big'$",
+            r"^\S+: line 5: fit\.hidden: 'big'; give a number of units or a list of them$",
         ),
     ],
 )

@@ -323,6 +323,15 @@ def test_an_event_in_two_channels_would_count_twice(folder):
     [
         (["soft=data_soft.npz"], "DATA: nothing for channel hard"),
         (["soft=data_soft.npz", "data.npz"], "some with a channel and some without"),
+        (
+            ["soft=data_soft.npz", "hard=data_hard.npz", "tau=data.npz"],
+            "DATA: there is no channel 'tau'; there is soft, hard",
+        ),
+        (["sotf=data.npz"], "DATA: there is no channel 'sotf'"),
+        (
+            ["data.npz", "--fix", "jes", "0"],
+            "no parameter 'jes'; there is theta, shift, flat, tilt",
+        ),
         (["soft=data_hard.npz", "hard=data_hard.npz"], "channel soft: .*none of its"),
     ],
 )

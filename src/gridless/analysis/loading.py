@@ -138,7 +138,9 @@ def _message(where: list[str], error: Any) -> str:
         return f"there is no such setting; known are {', '.join(fields)}"
     if error["type"] == "missing":
         return "is missing; `gridless init` writes an example"
-    if "input" in error and not isinstance(error["input"], dict):
+    # A message of our own has the value where it helps.
+    ours = error["type"] == "value_error"
+    if "input" in error and not ours and not isinstance(error["input"], dict):
         message += f", not {error['input']!r}"
     return message
 
