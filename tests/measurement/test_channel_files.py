@@ -341,6 +341,13 @@ def test_wrong_data_of_channels(folder, model, monkeypatch, data, message):
     assert re.search(message, " ".join(output.split())), output
 
 
+def test_data_of_all_channels_are_found_before_any_are_read(folder, model, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("gridless.model.stream.stream", None)
+    output = run("measure", model, "soft=data_soft.npz", "hard=nowhere.npz", code=2)
+    assert "channel hard: nowhere.npz: no such file" in " ".join(output.split())
+
+
 def test_verbs_for_one_model_say_so(folder, model):
     for verb in (
         ["export", model, "--onnx", folder / "a.onnx"],

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridless.analysis.analysis import Analysis
 from gridless.analysis.channels import check_channels
 from gridless.analysis.loading import by_channel, load_analysis
-from gridless.errors import InputError
+from gridless.errors import errors_of
 from gridless.model.record import FitOptions
 
 if TYPE_CHECKING:
@@ -102,15 +101,6 @@ def check_sources(analyses: Mapping[str, Analysis], where: str | None) -> None:
     for channel, one in analyses.items():
         with errors_of(channel):
             one.check_sources(where)
-
-
-@contextmanager
-def errors_of(channel: str) -> Iterator[None]:
-    """Errors name the channel; "" is the only one."""
-    try:
-        yield
-    except InputError as error:
-        raise error if not channel else InputError(f"channel {channel}: {error}") from error
 
 
 class Inputs(NamedTuple):

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from gridless.analysis.analysis import Analysis
-from gridless.analysis.fitting import check_sources, errors_of
+from gridless.analysis.fitting import check_sources
 from gridless.analysis.loading import by_channel
 from gridless.cli.analysis_flags import template_options
 from gridless.cli.options import as_json, print_json, print_result
+from gridless.errors import errors_of
 from gridless.registry import OBJECTIVES
 
 if TYPE_CHECKING:
