@@ -5,6 +5,7 @@ from types import NoneType, UnionType
 from typing import get_args, get_origin
 
 import pytest
+import uproot
 
 from gridless.analysis.analysis import Analysis
 from gridless.analysis.loading import load_analysis
@@ -33,6 +34,20 @@ def test_an_analysis_is_begun_from_files(tmp_path, monkeypatch):
     assert analysis.templates == "{m_W} GeV.csv"
     assert analysis.parameters == {"m_W": (77, 84.5)}
     assert analysis.observables == {"m_T": "m_T", "jet.pt": "jet.pt", "sign": "sign"}
+
+
+def test_the_name_of_a_tree_is_asked_for_in_the_pattern(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for mass in (78, 80):
+        with uproot.recreate(f"m_{mass}.root") as file:
+            for name in ("events", "up"):
+                file.mktree(name, {"x": "f8"}).extend({"x": [1.0, 2.0]})
+    with pytest.raises(
+        InputError, match=r"several \(events, up\); say which: m_\{m\}.root:events$"
+    ):
+        starting_analysis("m_{m}.root")
+    with pytest.raises(InputError, match=r"no tree or RNTuple 'tree'; .*: give m_78.root:events$"):
+        starting_analysis("m_{m}.root:tree")
 
 
 def test_numbers_of_events_are_no_observables_and_bounds_are_round(tmp_path, monkeypatch):
@@ -65,7 +80,7 @@ def test_the_defaults_are_those_of_fit():
         ("parameters: {}\n", "line 3: parameters"),
         (
             "parameters:\n  a: [0, 1]\nfit: {hidden: big}\n",
-            r"^\S+: line 5: fit\.hidden: .*not 'big'$",
+            r"^\S+: line 5: fit\.hidden: 'big'; give a number of units or a list of them$",
         ),
     ],
 )
@@ -82,9 +97,9 @@ def test_an_error_inside_a_list_is_told_once(tmp_path):
     with pytest.raises(InputError) as caught:
         load_analysis(path)
     assert str(caught.value).splitlines() == [
+        f"{path}: line 4: templates.0.sorce: there is no such setting; known are source, at",
         f"{path}: line 4: templates.0.source: is missing; `gridless init` writes an example",
         f"{path}: line 4: templates.0.at: is missing; `gridless init` writes an example",
-        f"{path}: line 4: templates.0.sorce: there is no such setting; known are source, at",
     ]
 
 

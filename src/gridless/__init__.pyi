@@ -25,7 +25,6 @@ from .likelihood.estimate import Estimate as Estimate
 from .likelihood.export import write_curve as write_curve
 from .likelihood.groups import Groups as Groups
 from .likelihood.likelihood import Likelihood as Likelihood
-from .likelihood.warnings import EstimateWarning as EstimateWarning
 from .measurement.estimate import MeasurementEstimate as MeasurementEstimate
 from .measurement.likelihood import MeasurementLikelihood as MeasurementLikelihood
 from .measurement.pyhf import pyhf_cost as pyhf_cost
@@ -54,6 +53,7 @@ from .report.model_figures import draw_prior as draw_prior
 from .report.review_page import write_review as write_review
 from .report.style import save_figure as save_figure
 from .report.writing import write_report as write_report
+from .results.warning import EstimateWarning as EstimateWarning
 from .systematics.audit import audit_systematics as audit_systematics
 from .systematics.inputs import Background as Background
 from .systematics.inputs import Systematic as Systematic

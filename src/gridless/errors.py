@@ -1,5 +1,8 @@
 """The errors and warnings a user can meet, each with a text that names the cure."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class InputError(ValueError):
     """Something given by the user is wrong; the message says what, where and how to cure it."""
@@ -7,6 +10,15 @@ class InputError(ValueError):
 
 class GridlessWarning(UserWarning):
     """Something that works but that the user should know of."""
+
+
+@contextmanager
+def errors_of(channel: str) -> Iterator[None]:
+    """Errors name the channel; "" is the only one."""
+    try:
+        yield
+    except InputError as error:
+        raise error if not channel else InputError(f"channel {channel}: {error}") from error
 
 
 def check_kind(value: object, kind: type, what: str) -> None:

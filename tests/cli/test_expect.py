@@ -66,8 +66,11 @@ def test_blind_and_unblind(files):
     value = blind["parameters"]["theta"]["value"]
     assert value != pytest.approx(plain, abs=1e-4)
     code, text = run("measure", model, data, "--unblind", "my key")
-    assert f"theta was {value:.6g} while it was blind" in text
+    assert f"with this key theta was shown as {value:.6g}" in text
     assert "blind" in run("measure", model, data, "--blind", "my key", "--level", "0.95")[1]
+    for flag in ("--blind", "--unblind"):  # before anything is read
+        code, text = run("measure", model, "nowhere.csv", flag, "")
+        assert (code, "a key of 0 letters" in text) == (2, True)
     code, text = run("measure", model, data, "--blind", "my key", "--by", "run - run % 500")
     assert (code, "would be seen" in text) == (2, True)
 

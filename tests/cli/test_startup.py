@@ -41,7 +41,10 @@ MISTAKES = {
     "swapped model and data": ["measure", "d.csv", M],
     "no such model": ["measure", "nowhere.safetensors", "d.csv"],
     "export of nothing": ["export", M],
+    "signal of no samples": ["report", M, "--signal"],
+    "events of no samples": ["report", M, "--closure-where", "x > 0"],
     "a folder as output": ["report", M, "-o", "."],
+    "no output": ["fit", *T],
     "no such flag": ["measure", M, "d.csv", "--sacn", "x.csv"],
     "no such verb": ["mesure", M, "d.csv"],
 }

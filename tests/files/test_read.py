@@ -114,6 +114,23 @@ def test_weight_and_selection_may_use_the_names_of_observables():
     assert read(TABLE, {"a [GeV]": "a / 10"}, weight="a [GeV]").weights[0] == 0.1
 
 
+def test_a_selection_that_compares_nan_says_so_where_no_event_passes():
+    table = {"a": [-1.0, -4.0, np.nan, 1.0], "b": [1.0, 1.0, 1.0, 9.0]}
+    with pytest.raises(InputError, match=r"none of its 4 .*\(for 3 of them it compares nan, which"):
+        read(table, {"root": "sqrt(a)"}, selection="(root > 0) & (b < 5)")
+    with pytest.raises(InputError, match=r"none of its 4 .*\(for 3 of them it compares nan, which"):
+        read(table, "b", selection="sqrt(a) > 2")
+    with pytest.raises(InputError, match=r"passes the selection 'b > 9'; widen it$"):
+        read(table, "b", selection="b > 9")
+    with pytest.raises(InputError, match=r"passes the selection 'm \[GeV\]'; widen it$"):
+        read({"m [GeV]": [0, 0]}, "m [GeV]", selection="m [GeV]")
+    # What is missing may be left out, and may be guarded.
+    assert read(table, "a", selection="a == a").events == 3
+    assert read(table, "a", selection="(a > 0) & (sqrt(a) < 2)").events == 1
+    with pytest.raises(InputError, match="column 'root' is nan in row 0"):
+        read(table, {"root": "sqrt(a)"}, selection="b > 0")
+
+
 def test_an_observable_that_is_its_column_is_no_second_meaning():
     assert read(TABLE, {"a": " a "}, selection="a > 3").x.tolist() == [[4]]
     # The expressions of observables know columns only.

@@ -133,8 +133,20 @@ WRONG = [
         "parameters: {theta: [0, 2]}",
         r"theta is in \[0, 1\] in soft and",
     ),
-    ("observables: [x]", "parameters: {eta: [0, 2]}", "shares no parameter"),
+    (
+        "observables: [x]",
+        "templates: mc.npz\n    parameters: {eta: [0, 2]}",
+        "shares no parameter",
+    ),
     ("twice: $2y$", "thrice: $3y$", "labels: there is no 'thrice' in any channel"),
+    ("observables: {", "observable: {", r"^\S+: line 4: observable: there is no such setting"),
+    ("observables: {x: x, twice: 2 * y}", "observables: 3", r"line 4: observables: .*not 3"),
+    ("parameters: {theta: [0, 1]}", "parameters:\n theta [0, 1]", r"line 3: parameters: .*not 'th"),
+    (
+        "parameters: {theta",
+        "parameters: {thta",
+        r"line 3: parameters: mc_\{theta\}.npz has theta in braces, and the parameters are thta",
+    ),
     ("templates: mc", "tmplates: mc", r"channels\.soft\.templates: is missing"),
     ("channels:\n  soft:", "channels:\n  - soft:", "give two or more by name"),
     ("    observables: [x]\n", "    observables: [\n", "not YAML"),
@@ -174,6 +186,34 @@ def test_one_channel_alone_and_an_empty_one(tmp_path):
 def test_mistakes_in_the_files_of_any_channel_show_before_training(folder, old, new, message):
     path = folder / "wrong.yaml"
     path.write_text(ANALYSIS.replace(old, new, 1))
+    for verb in (["fit", path, "-o", folder / "wrong.safetensors"], ["audit", path]):
+        output = run(*verb, code=2)
+        assert re.search(message, " ".join(output.split())), output
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("2 * y", "2 * yy", r"channel soft: \S+mc_0.1.npz: no column 'yy' for '2 \* yy'"),
+        ("2 * y", "f.g(y)", r"channel soft: \S+mc_0.1.npz: .* is not a function is not allowed"),
+        ("p >= 0.5", "p = 0.5", r"channel hard: \S+mc_0.1.npz: expression .*instead of '='"),
+        ("flat.npz", "flt.npz", r"channel soft: \S+flt.npz: no such file"),
+        ("number}", "nr}", r"channel soft: systematic 'shift': \S+up_0.1.npz: no column 'nr'"),
+        (
+            "theta: [0, 1]",
+            "theta: [0, 0.8]",
+            r"channel soft: \S+mc_0.9.npz: theta = 0.9 is outside",
+        ),
+    ],
+)
+def test_all_files_and_expressions_are_checked_before_events_are_read(
+    folder, monkeypatch, old, new, message
+):
+    path = folder / "wrong.yaml"
+    assert old in ANALYSIS
+    path.write_text(ANALYSIS.replace(old, new, 1))
+    for module in ("files.template_files", "systematics.reading"):
+        monkeypatch.setattr(f"gridless.{module}.read_query", None)
     for verb in (["fit", path, "-o", folder / "wrong.safetensors"], ["audit", path]):
         output = run(*verb, code=2)
         assert re.search(message, " ".join(output.split())), output
@@ -285,6 +325,15 @@ def test_an_event_in_two_channels_would_count_twice(folder):
     [
         (["soft=data_soft.npz"], "DATA: nothing for channel hard"),
         (["soft=data_soft.npz", "data.npz"], "some with a channel and some without"),
+        (
+            ["soft=data_soft.npz", "hard=data_hard.npz", "tau=data.npz"],
+            "DATA: there is no channel 'tau'; there is soft, hard",
+        ),
+        (["sotf=data.npz"], "DATA: there is no channel 'sotf'"),
+        (
+            ["data.npz", "--fix", "jes", "0"],
+            "no parameter 'jes'; there is theta, shift, flat, tilt",
+        ),
         (["soft=data_hard.npz", "hard=data_hard.npz"], "channel soft: .*none of its"),
     ],
 )
@@ -292,6 +341,13 @@ def test_wrong_data_of_channels(folder, model, monkeypatch, data, message):
     monkeypatch.chdir(folder)
     output = run("measure", model, *data, code=2)
     assert re.search(message, " ".join(output.split())), output
+
+
+def test_data_of_all_channels_are_found_before_any_are_read(folder, model, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("gridless.model.stream.stream", None)
+    output = run("measure", model, "soft=data_soft.npz", "hard=nowhere.npz", code=2)
+    assert "channel hard: nowhere.npz: no such file" in " ".join(output.split())
 
 
 def test_verbs_for_one_model_say_so(folder, model):

@@ -125,6 +125,7 @@ WRONG = [
     ("name: tilt", "name: flat", "'flat' is a systematic and a background"),
     ("name: tilt", "name: theta", "'theta' is a parameter and"),
     ("name: tilt", "name: stat", r"systematics\.1\.name: 'stat' is a part of every budget"),
+    ("name: tilt", "name: total", r"systematics\.1\.name: 'total' is a part of every budget"),
     ("weight_up: w * (", "weight_up: w * ((", r"systematics\.1\.weight_up"),
     ("weight_up: w", "weight_upp: w", r"weight_upp: there is no such setting; known are name, up"),
     ("up: flat_up.npz", "up: 'flat_{theta}.npz'", "a background has no parameters"),

@@ -42,6 +42,20 @@ def test_a_model_fitted_in_python_has_audit_and_distributions(model, tmp_path):
     assert "20,000 events at 10 values of theta" in page.read_text()
 
 
+def test_arguments_that_are_something_else_are_refused(model, tmp_path):
+    page, x = tmp_path / "r.html", OneObservable().sample(0.4, 500, seed=1)
+    wrong = [
+        ((page, model, x), r"likelihood: ndarray; give what model\.likelihood"),
+        ((model, page), "path: Model; give the name of a file; it comes first"),
+        ((page, x), "model: ndarray; give what fit or load returns"),
+        ((page, model, None, x), "closure: ndarray; give what closure returns"),
+    ]
+    for arguments, text in wrong:
+        with pytest.raises(gl.InputError, match=text):
+            gl.write_report(*arguments)
+    assert not page.exists()
+
+
 def test_the_maximum_is_found_once(model, tmp_path, monkeypatch):
     likelihood = model.likelihood(OneObservable().sample(0.4, 500, seed=1))
     count = []

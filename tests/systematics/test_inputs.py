@@ -33,6 +33,7 @@ def jes(**changes):
         (lambda: jes(same_events=(np.arange(400),)), "1 lists of numbers"),
         (lambda: jes(same_events=(np.ones(400), np.ones(400), np.ones(400))), "no whole numbers"),
         (lambda: gl.Systematic("stat", np.ones(3)), "part of every budget"),
+        (lambda: gl.Background("total", BACKGROUND, 0.1, 0.1), "part of every budget"),
         (lambda: gl.Systematic("", np.ones(3)), "give a text"),
         (lambda: gl.Background("w", BACKGROUND, 1.2, 0.1), "a share of 1.2"),
         (lambda: gl.Background("w", BACKGROUND, 0.1, -0.1), "an error of -0.1"),

@@ -52,6 +52,18 @@ def test_templates_that_were_selected_as_the_model_asks_give_no_warning(recwarn)
     assert not [w for w in recwarn if issubclass(w.category, gl.GridlessWarning)]
 
 
+def test_a_true_value_outside_of_the_bounds_is_refused(model):
+    for truth in (1.5, -0.01):
+        samples = {0.5: TOY.sample(0.5, 500, seed=1), truth: TOY.sample(truth, 500, seed=1)}
+        for test in (gl.closure, gl.coverage):
+            with pytest.raises(
+                gl.InputError, match=f"theta = {truth:g} is outside the bounds 0 to 1"
+            ):
+                test(model, samples)
+    # Between the outermost template, at 0.95, and the bound.
+    assert gl.closure(model, {1.0: TOY.sample(0.97, 500, seed=1)}).true == 1
+
+
 def test_one_sample_is_enough(model):
     table = gl.closure(model, {0.5: TOY.sample(0.5, 2_000, seed=1)})
     assert table.dof == 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gridless as gl
-from gridless.examples import OneObservable, TwoParameters
+from gridless.examples import Nuisances, OneObservable, TwoParameters
 from gridless.validation import coverage as coverage_module
 
 TOY = OneObservable()
@@ -68,10 +68,38 @@ def test_results_add_up_and_go_on(good):
 def test_one_experiment_is_the_likelihood_of_its_events(good):
     """Drawn from a pool of one event, an experiment of n events is that event n times."""
     x = np.array([[0.7]])
-    found = gl.coverage(good, [(0.5, x)], toys=2, events=50)
+    with pytest.warns(
+        gl.GridlessWarning, match=r"50 events are drawn from a sample of 1, theta = 0.5"
+    ):
+        found = gl.coverage(good, [(0.5, x)], toys=2, events=50)
     alone = good.likelihood(np.repeat(x, 50, axis=0)).maximum()
     assert found.bias[0, 0] == pytest.approx(alone.value - 0.5, abs=1e-6)
     assert found.pull_mean[0, 0] == pytest.approx((alone.value - 0.5) / alone.stat, abs=1e-4)
+
+
+def test_experiments_larger_than_the_sample_are_told(good):
+    x = TOY.sample(0.5, 200, seed=1)
+    gl.coverage(good, {0.5: x}, toys=2, events=200)
+    with pytest.warns(gl.GridlessWarning, match="201 events are drawn from a sample of 200"):
+        gl.coverage(good, {0.5: x}, toys=2, events=201)
+    weights = np.repeat([0.0, 1.0], 100)
+    with pytest.warns(gl.GridlessWarning, match="101 events are drawn from a sample of 100"):
+        gl.coverage(good, {0.5: (x, weights)}, toys=2, events=101)
+
+
+def test_constraints_that_do_not_vary_are_told(varied, good):
+    found = gl.coverage(varied, {0.4: Nuisances().sample(0.4, 400, seed=1)}, toys=3, events=40)
+    assert found.constrained == varied.nuisances
+    assert (
+        str(found)
+        .splitlines()[-1]
+        .startswith(f"errors contain the constraints of {', '.join(varied.nuisances)}")
+    )
+    assert "constraints" in found._repr_html_()
+    again = gl.Coverage.from_dict(json.loads(json.dumps(found.to_dict())))
+    assert str(again + found).splitlines()[-1] == str(found).splitlines()[-1]
+    plain = gl.coverage(good, {0.5: TOY.sample(0.5, 400, seed=1)}, toys=3)
+    assert "constraints" not in str(plain)
 
 
 def test_two_parameters():

@@ -33,6 +33,13 @@ def test_moments_come_back_from_a_calibration(good, templates):
     np.testing.assert_allclose(found.effective, 4_000, rtol=0.2)
 
 
+def test_held_nuisance_parameters_are_told(good, varied):
+    assert "held at 0" not in str(gl.leave_one_out(good))
+    found = gl.leave_one_out(varied)
+    assert found.held == varied.nuisances
+    assert f"{', '.join(varied.nuisances)} held at 0" in str(found)
+
+
 def test_it_closes(good):
     found = gl.leave_one_out(good)
     assert found.truth.shape == (8, 1)

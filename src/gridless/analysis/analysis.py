@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from gridless.model.record import FitOptions
 from gridless.systematics.settings import (
@@ -20,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gridless.systematics.inputs import Background, Systematic
+    from gridless.systematics.reading import Process
     from gridless.templates.query import FileRecord
     from gridless.templates.templates import Templates
 
@@ -91,6 +100,19 @@ class Analysis(BaseModel):
                 raise ValueError(f"the bounds of {name} are reversed; the low bound comes first")
         return value
 
+    @field_validator("parameters")
+    @classmethod
+    def _in_braces(cls, value: dict[str, Any], others: ValidationInfo) -> dict[str, Any]:
+        """The parameters of a pattern of files are those of the analysis."""
+        pattern = others.data.get("templates")
+        found = re.findall(r"\{([^{}]*)\}", pattern) if isinstance(pattern, str) else []
+        if found and set(found) != set(value):
+            raise ValueError(
+                f"{pattern} has {', '.join(dict.fromkeys(found))} in braces, and the parameters "
+                f"are {', '.join(value)}; make them agree"
+            )
+        return value
+
     @model_validator(mode="after")
     def _names_agree(self) -> Analysis:
         """Labels are of things that there are, and a name is of one thing."""
@@ -135,6 +157,23 @@ class Analysis(BaseModel):
         own = {name: getattr(self.fit, name) for name in self.fit.model_fields_set}
         return FitOptions.of(**own | options)
 
+    def check_sources(self, where: str | None = None) -> None:
+        """Refuse files that are missing or lack columns, and expressions that cannot be computed
+        from these, of templates, systematics and backgrounds, before any event is read.
+
+        Parameters
+        ----------
+        where : str, optional
+            As for the templates.
+        """
+        from gridless.files.template_files import check_events
+        from gridless.systematics.reading import check_measurement
+
+        signal = self._signal(where)
+        bounds = list(self.parameters.values())
+        check_events(signal.nominal, signal.query, signal.parameters, bounds)
+        check_measurement(signal, self.systematics, self.backgrounds)
+
     def read_templates(self, where: str | None = None) -> Templates:
         """The templates in the files.
 
@@ -177,12 +216,17 @@ class Analysis(BaseModel):
         """
         if not self.systematics and not self.backgrounds:
             return [], [], []
-        from gridless.systematics.reading import Process, read_measurement
+        from gridless.systematics.reading import read_measurement
+
+        return read_measurement(self._signal(where), self.systematics, self.backgrounds)
+
+    def _signal(self, where: str | None) -> Process:
+        """Where the events of the templates are, and how they are read."""
+        from gridless.systematics.reading import Process
         from gridless.templates.query import Query
 
         query = Query.of(self.observables, self.weight, self.selection).where(where)
-        signal = Process(self._template_sources(), query, tuple(self.parameters))
-        return read_measurement(signal, self.systematics, self.backgrounds)
+        return Process(self._template_sources(), query, tuple(self.parameters))
 
     def _template_sources(self) -> Any:
         if isinstance(self.templates, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridless.errors import InputError
@@ -80,7 +80,9 @@ def split_channels(content: dict[str, Any], path: Any) -> list[ChannelContent]:
             raise InputError(f"{path}: {CHANNELS}.{name}: holds no settings; give a mapping")
     top = {key: value for key, value in content.items() if key != CHANNELS}
     found = [_joined(str(name), top, own or {}) for name, own in channels.items()]
-    return _with_labels(top.get("labels"), found, path)
+    for one in found:
+        _keep_own_labels(top.get("labels"), one.content)
+    return found
 
 
 def _joined(name: str, top: dict[str, Any], own: dict[str, Any]) -> ChannelContent:
@@ -111,25 +113,27 @@ def _name(item: Any) -> Any:
     return item.get("name", id(item)) if isinstance(item, dict) else id(item)
 
 
-def _with_labels(labels: Any, found: list[ChannelContent], path: Any) -> list[ChannelContent]:
-    """Each channel with the labels of its own names; a label that no channel can use is refused."""
-    if not isinstance(labels, dict):
-        return found
-    unused = set(labels)
-    for one in found:
-        own = one.content["labels"]
-        if not isinstance(own, dict):
-            continue
-        names = {*(one.content.get("parameters") or ()), *(one.content.get("observables") or ())}
-        one.content["labels"] = {
-            key: text for key, text in own.items() if key in names or key not in labels
-        }
-        unused -= names
-    for key in sorted(unused, key=str):
-        raise InputError(
-            f"{path}: labels: there is no {key!r} in any channel; give parameters or observables"
-        )
-    return found
+def _keep_own_labels(labels: Any, content: dict[str, Any]) -> None:
+    """Of the labels at the top, leave a channel those of its own names."""
+    own = content.get("labels")
+    if not isinstance(labels, dict) or not isinstance(own, dict):
+        return
+    listed = [content.get(key) for key in ("parameters", "observables")]
+    names = {str(name) for one in listed if isinstance(one, dict | list) for name in one}
+    content["labels"] = {
+        key: text for key, text in own.items() if key in names or key not in labels
+    }
+
+
+def check_labels(labels: Any, analyses: Iterable[Analysis]) -> None:
+    """Refuse a label at the top of the file that no channel can use."""
+    names = {name for one in analyses for name in (*one.parameters, *one.observables)}
+    for key in labels if isinstance(labels, dict) else ():
+        if key not in names:
+            raise InputError(
+                f"labels: there is no {key!r} in any channel; give parameters or observables: "
+                f"{', '.join(sorted(names))}"
+            )
 
 
 def check_channels(analyses: Mapping[str, Analysis]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gridless.analysis.analysis import Analysis
 from gridless.analysis.channels import check_channels
 from gridless.analysis.loading import by_channel, load_analysis
-from gridless.errors import InputError
+from gridless.errors import errors_of
 from gridless.model.record import FitOptions
 
 if TYPE_CHECKING:
@@ -76,7 +76,9 @@ def fit_files(
         distributed.find_device(one.device)
     if not isinstance(content, Analysis):
         check_channels(content)
-    # Everything is read before anything is trained: mistakes in the last channel show at once.
+    # All is found before anything is read, and read before anything is trained: mistakes in the
+    # last channel show at once.
+    check_sources(found, where)
     inputs = {name: _read(name, one, where) for name, one in found.items()}
     models = {
         name: _fit(inputs.pop(name), one, where, channel_checkpoint(checkpoint, name))
@@ -92,6 +94,13 @@ def fit_files(
 def channel_checkpoint(checkpoint: str | Path | None, channel: str) -> str | Path | None:
     """Where the training of a channel stands; "" is the only one."""
     return f"{checkpoint}.{channel}" if checkpoint is not None and channel else checkpoint
+
+
+def check_sources(analyses: Mapping[str, Analysis], where: str | None) -> None:
+    """`Analysis.check_sources` of every channel."""
+    for channel, one in analyses.items():
+        with errors_of(channel):
+            one.check_sources(where)
 
 
 class Inputs(NamedTuple):
@@ -111,11 +120,9 @@ def _read(channel: str, analysis: Analysis, where: str | None) -> Inputs:
     # Each of several ranks reads its own share of the events.
     ranks, rank = distributed.size(), distributed.rank()
     used = both(where, f"entry % {ranks} == {rank}" if ranks > 1 else None)
-    try:
-        measurement = analysis.read_measurement(used)
-        return Inputs(analysis.read_templates(used), *measurement)
-    except InputError as error:
-        raise error if not channel else InputError(f"channel {channel}: {error}") from error
+    with errors_of(channel):
+        templates = analysis.read_templates(used)
+        return Inputs(templates, *analysis.read_measurement(used))
 
 
 def _fit(

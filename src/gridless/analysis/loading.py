@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from gridless import strict_yaml
 from gridless.analysis.analysis import Analysis
-from gridless.analysis.channels import CHANNELS, check_channels, split_channels
+from gridless.analysis.channels import CHANNELS, check_channels, check_labels, split_channels
 from gridless.errors import InputError
 from gridless.model.record import FitOptions
 from gridless.systematics.settings import BackgroundFiles, SystematicFiles, TemplateFile
@@ -61,12 +62,20 @@ def load_analysis(path: Path) -> Analysis | dict[str, Analysis]:
     analyses = {
         one.name: analysis.beside(path.parent) for one, analysis in zip(found, made, strict=True)
     }
-    try:
+    with _on_line(path, root, "labels"):
+        check_labels(content.get("labels"), analyses.values())
+    with _on_line(path, root, CHANNELS):
         check_channels(analyses)
-    except InputError as error:
-        line, _ = _line(root, [CHANNELS])
-        raise InputError(f"{path}: line {line}: {error}") from None
     return analyses
+
+
+@contextmanager
+def _on_line(path: Path, root: yaml.Node, setting: str) -> Iterator[None]:
+    """Errors name the line of a setting at the top of the file."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path}: line {_line(root, [setting])[0]}: {error}") from None
 
 
 def by_channel(analysis: Analysis | Mapping[str, Analysis]) -> dict[str, Analysis]:
@@ -95,7 +104,8 @@ def _explain(
 ) -> list[str]:
     """Every error of the schema with its line and what would be right."""
     found: dict[str, str] = {}
-    for one in error.errors():
+    # A setting that is spelt wrong is the reason why another is missing.
+    for one in sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden"):
         where = _setting(one["loc"])
         there = place(where)
         line, known = _line(root, there)
@@ -128,7 +138,9 @@ def _message(where: list[str], error: Any) -> str:
         return f"there is no such setting; known are {', '.join(fields)}"
     if error["type"] == "missing":
         return "is missing; `gridless init` writes an example"
-    if "input" in error and not isinstance(error["input"], dict):
+    # A message of our own has the value where it helps.
+    ours = error["type"] == "value_error"
+    if "input" in error and not ours and not isinstance(error["input"], dict):
         message += f", not {error['input']!r}"
     return message
 

@@ -4,6 +4,7 @@ import json
 import math
 import re
 
+from gridless.errors import InputError
 from gridless.files.read import open_table
 from gridless.files.sources import find
 
@@ -75,6 +76,15 @@ def number_columns(source: str) -> list[str]:
         return [name for name in table.columns if not table.fault(name)]
 
 
+def _columns_of(source: str, pattern: str) -> list[str]:
+    """The columns of a file of a pattern, which lacks the name of a tree where the file does."""
+    try:
+        return number_columns(source)
+    except InputError as error:
+        cure = f"say which: {source}:", f"say which: {pattern}:"
+        raise InputError(str(error).replace(*cure)) from error
+
+
 def starting_analysis(pattern: str) -> str:
     """An analysis.yaml for files like `mtop_{mtop}.root:events`: parameters and bounds from their
     names, observables from their columns, and the weight where one column can only be that. Bounds
@@ -116,7 +126,7 @@ def starting_analysis(pattern: str) -> str:
         high = _rounded(values[-1], (last[1] - last[0]) / 2)
         bounds.append(f"  {name}: [{low:.10g}, {high:.10g}]")
     lines = ["  # All columns of the first file; delete those that are not for the fit."]
-    columns = number_columns(found[0][1])
+    columns = _columns_of(found[0][1], pattern)
     for name in columns:
         mark = "# " if _NO_OBSERVABLE.fullmatch(name) else ""
         lines.append(f"  {mark}{_quoted(name)}: {_quoted(name)}")

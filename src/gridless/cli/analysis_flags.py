@@ -113,7 +113,8 @@ def analysis_from_flags(
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         flag = FLAGS.get(str(first["loc"][0]), str(first["loc"][0])) if first["loc"] else "flags"
-        raise InputError(f"{flag}: {first['msg']}; gridless fit --help says more") from None
+        message = str(first["msg"]).removeprefix("Value error, ")
+        raise InputError(f"{flag}: {message}; gridless fit --help says more") from None
 
 
 def _check_bounds(bounds: Sequence[tuple[str, float, float]]) -> None:

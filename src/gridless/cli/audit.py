@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from gridless.analysis.analysis import Analysis
+from gridless.analysis.fitting import check_sources
+from gridless.analysis.loading import by_channel
 from gridless.cli.analysis_flags import template_options
 from gridless.cli.options import as_json, print_json, print_result
-from gridless.errors import InputError
+from gridless.errors import errors_of
 from gridless.registry import OBJECTIVES
 
 if TYPE_CHECKING:
@@ -40,15 +42,14 @@ def audit(
 
     Example: gridless audit 'mtop_{mtop}.root:events' --bounds mtop 165 180 -x m_jjb,m_jj
     """
+    check_sources(by_channel(analysis), where)
     if isinstance(analysis, Analysis):
         print_result(_audit(analysis, components, objective, where), machine)
         return
     found = {}
     for name, one in analysis.items():
-        try:
+        with errors_of(name):
             found[name] = _audit(one, components, objective, where)
-        except InputError as error:
-            raise InputError(f"channel {name}: {error}") from error
     if machine:
         print_json({"channels": {name: one.to_dict() for name, one in found.items()}})
     else:
@@ -57,8 +58,8 @@ def audit(
 
 def _audit(analysis: Analysis, components: int, objective: str, where: str | None) -> Audit:
     """The audit of one channel."""
-    systematics, backgrounds, _ = analysis.read_measurement(where)
     templates = analysis.read_templates(where)
+    systematics, backgrounds, _ = analysis.read_measurement(where)
     found = templates.audit(components, objective)
     if not systematics and not backgrounds:
         return found

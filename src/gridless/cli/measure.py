@@ -20,6 +20,7 @@ from gridless.cli.options import (
     where,
 )
 from gridless.errors import InputError
+from gridless.likelihood.blinding import check_key
 
 
 @click.command()
@@ -31,7 +32,9 @@ from gridless.errors import InputError
     "--by", metavar="EXPRESSION", help="Compare groups of events, such as run - run % 1000."
 )
 @click.option("--blind", metavar="KEY", help="Shift the value by a hidden offset of this key.")
-@click.option("--unblind", metavar="KEY", help="Take the offset of this key off, and show both.")
+@click.option(
+    "--unblind", metavar="KEY", help="Show the value, and what --blind shows with this key."
+)
 @click.option(
     "--method",
     type=click.Choice(["wilks", "feldman-cousins", "upper"]),
@@ -70,7 +73,7 @@ def measure(
     Example: gridless measure top.safetensors data.root:events --level 0.95
     """
     check_model_first(model, data, [scan])
-    _check_flags(blind, [scan, by, unblind], method, toys)
+    _check_flags(blind, unblind, [scan, by], method, toys)
     from gridless.likelihood.derived import restricted
     from gridless.parallel import cluster
 
@@ -106,7 +109,7 @@ def measure(
         before = estimate.blinded(unblind)
         content["blind"] = {name: before.value(name) for name in estimate.parameters}
         lines += [
-            f"  {name} was {value:.6g} while it was blind"
+            f"  with this key {name} was shown as {value:.6g}"
             for name, value in content["blind"].items()
         ]
     if by is not None:
@@ -123,8 +126,13 @@ def measure(
         click.echo("\n".join(lines))
 
 
-def _check_flags(blind: str | None, telling: list[Any], method: str, toys: int | None) -> None:
-    if blind is not None and any(flag is not None for flag in telling):
+def _check_flags(
+    blind: str | None, unblind: str | None, telling: list[Any], method: str, toys: int | None
+) -> None:
+    for key in (blind, unblind):
+        if key is not None:
+            check_key(key)
+    if blind is not None and any(flag is not None for flag in (unblind, *telling)):
         raise InputError("--blind: with --scan, --by or --unblind the value would be seen")
     if method == "wilks" and toys is not None:
         raise InputError("--toys: intervals of Wilks need none; give --method feldman-cousins")

@@ -3,12 +3,14 @@
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gridless import strict_json
+from gridless.analysis.channels import NAME
 from gridless.errors import InputError
 from gridless.registry import FORMATS
 
@@ -37,14 +39,15 @@ def output_file(
 ) -> Callable[[Command], Command]:
     """A file to write: refused now, before the work, if it could not be written."""
     flags = ["-o", "--output"] if flag == "--output" else [flag]
+    # To click a default of None is a value: a required flag would never be missing.
+    given: dict[str, Any] = {} if default is None else {"default": default, "show_default": True}
     return click.option(
         *flags,
         type=click.Path(path_type=Path),
-        default=default,
-        show_default=default is not None,
         required=required,
         callback=_writable,
         help=help,
+        **given,
     )
 
 
@@ -188,10 +191,15 @@ def channel_data(model: Any, data: Sequence[str], what: str = "DATA") -> Any:
     if not isinstance(model, gl.Channels):
         return list(data)
     found: dict[str, list[str]] = {}
+    unknown = []
     for source in data:
         name, equals, file = source.partition("=")
         if equals and name in model:
             found.setdefault(name, []).append(file)
+        elif equals and NAME.fullmatch(name) and not exists(source.split(":")[0]):
+            unknown.append(name)
+    if unknown:
+        raise InputError(f"{what}: there is no channel {unknown[0]!r}; there is {', '.join(model)}")
     if not found:
         return list(data)
     if sum(len(files) for files in found.values()) < len(data):
@@ -227,6 +235,10 @@ def check_restrictions(
 
     # Nuisance parameters have no bounds; the likelihood knows what else to refuse.
     nuisances = set(model.nuisances)
+    known = [*model.grid.parameters, *model.nuisances]
+    for name in (*constrain, *fix):
+        if name not in known:
+            raise InputError(f"there is no parameter {name!r}; there is {', '.join(known)}")
     check_restricted(
         model.grid,
         {name: pair for name, pair in constrain.items() if name not in nuisances},

@@ -21,6 +21,7 @@ from gridless.cli.options import (
     weight,
     where,
 )
+from gridless.errors import InputError
 
 
 @click.command()
@@ -63,6 +64,9 @@ def report(
     Example: gridless report top.safetensors data.root:events --closure 'test_{mtop}.root:events'
     """
     check_model_first(model, data, [output], [samples])
+    for flag, given in (("--signal", signal), ("--closure-where", closure_where is not None)):
+        if given and samples is None:
+            raise InputError(f"{flag}: for the samples of --closure; give these, or leave it out")
     from gridless.report.page import check_extra
 
     check_extra()

@@ -17,6 +17,8 @@ _SCAN = {1: 2001, 2: 65, 3: 17}
 # Of minus twice a log likelihood: a minimum that is so much less likely than another is none.
 FAR_MINIMUM = 20.0
 MOST_MINIMA = 16  # that are compared
+BARRIER = 0.5  # units of log likelihood between two minima
+_BARRIER_POINTS = 65  # on the way from one to the other
 _EDGE = 1e-9  # of the range: closer to a bound than this is on it
 _EQUAL_STEPS = 1000  # on the way to a crossing, before they grow: three are usual
 _MOST_STEPS = 2000  # on that way, whatever the curve
@@ -25,10 +27,11 @@ _GRID_POINTS = 257  # points at which minima are looked for
 _NEWTON_STEPS = 8  # steps of Newton's method from there
 _HALVINGS = 45  # of the interval that holds a crossing: 257 points halved to 1e-16
 
+# What tells minima apart: of points (points, parameters) minus twice a log likelihood.
+Distances = Callable[[Array], Array]
 
-def lowest(
-    curve: Curve, start: Array | None = None, distance: Callable[[Array], Array] | None = None
-) -> Array:
+
+def lowest(curve: Curve, start: Array | None = None, distance: Distances | None = None) -> Array:
     """The point of the box where the curve is least, or the minimum nearest to `start`.
 
     Of several minima, those are left out that have a `distance` (points,) by far larger than
@@ -36,9 +39,16 @@ def lowest(
     """
     if start is not None:
         return _descend(curve, start)
+    return minima(curve, distance)[0]
+
+
+def minima(curve: Curve, distance: Distances | None = None) -> list[Array]:
+    """The minima of the curve, the least first; without a `distance` the least alone.
+
+    Those are left out whose distance is by far larger than another's.
+    """
     if curve.parameters > max(_SCAN):
-        found = [_descend(curve, point) for point in _starts(curve)]
-        return min(found, key=curve.value)
+        return [min((_descend(curve, point) for point in _starts(curve)), key=curve.value)]
     axis = np.linspace(0, 1, _SCAN[curve.parameters])
     points = np.stack(np.meshgrid(*[axis] * curve.parameters, indexing="ij"), axis=-1)
     starts = _low_points(curve(points), points)
@@ -52,7 +62,26 @@ def lowest(
         far = distance(np.array(found))
         if np.isfinite(far).all():
             found = [one for one, d in zip(found, far, strict=True) if d <= far.min() + FAR_MINIMUM]
-    return min(found, key=curve.value)
+    return sorted(found, key=curve.value)
+
+
+def rivals(
+    curve: Curve, found: list[Array], distance: Distances, rise: float
+) -> list[tuple[Array, float]]:
+    """The minima that are at most `rise` less likely than the first one, with by how much.
+
+    Between the two the curve must rise by a standard deviation: others are ripples. How likely they
+    are is taken from their distances, which know the statistics of the simulation.
+    """
+    best, kept = found[0], []
+    heights = 0.5 * distance(np.array(found))
+    if not np.isfinite(heights).all():
+        heights = curve(np.array(found))
+    for one, height in zip(found[1:], heights[1:] - heights[0], strict=True):
+        between = curve(best + np.linspace(0, 1, _BARRIER_POINTS)[:, None] * (one - best))
+        if height <= rise and between.max() > curve.value(one) + BARRIER:
+            kept.append((one, max(float(height), 0.0)))
+    return kept
 
 
 def _low_points(scan: Array, points: Array) -> Array:

@@ -107,6 +107,22 @@ def evaluate(expression: str, columns: Mapping[str, Column]) -> Column:
     return result if result.shape == shape else np.broadcast_to(result, shape)
 
 
+def compares_nan(expression: str, columns: Mapping[str, Column]) -> Column:
+    """Whether an expression that can be computed compares nan with something, for every event."""
+    needed = names(expression, columns)
+    found: Any = np.zeros(max(len(column) for column in columns.values()), bool)
+    if needed == {expression.strip()}:
+        return np.asarray(found)
+    evaluator = _evaluator({name: _widen(expression, name, columns[name]) for name in needed})
+    for node in ast.walk(_parse(expression)):
+        if isinstance(node, ast.Compare):
+            for side in (node.left, *node.comparators):
+                with np.errstate(all="ignore"):
+                    value = evaluator.eval(expression, side)
+                found = found | np.isnan(np.asarray(value, np.float64))
+    return np.asarray(found)
+
+
 @lru_cache(maxsize=256)
 def _parse(expression: str) -> ast.expr:
     """The checked tree of an expression; everything that is not on the list is refused."""

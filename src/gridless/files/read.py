@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gridless.errors import InputError
-from gridless.files.expressions import evaluate, names
+from gridless.files.expressions import compares_nan, evaluate, names
 from gridless.files.memory import MemoryTable
 from gridless.files.sources import label, listed, open_file, split_source
 from gridless.files.table import ALL, Block, Column, Rows, Table
@@ -170,7 +170,7 @@ def stream(
 
     `counted` is told how many rows each block has before the selection.
     """
-    seen = kept = 0
+    seen = kept = undefined = 0
     with _opened(source, query) as (table, columns):
         for block in table.blocks(columns, size, rows):
             x, weights = _compute(source, block, query, rows[0] + seen)
@@ -181,14 +181,18 @@ def stream(
             kept += len(x)
             if len(x):
                 yield x, weights
+            elif kept == 0 and rows == ALL:
+                undefined += _undefined(block, query)
     if rows != ALL:
         return  # A piece of a file may be empty.
     if seen == 0:
         raise InputError(f"{label(source)}: no events in it; give a file with events")
     if kept == 0:
+        why = f" (for {undefined:,} of them it compares nan, which is false)" if undefined else ""
+        cure = ", or give what is a number for every event" if undefined else ""
         raise InputError(
             f"{label(source)}: none of its {seen:,} events passes the selection "
-            f"{query.selection!r}; widen it"
+            f"{query.selection!r}{why}; widen it{cure}"
         )
 
 
@@ -339,6 +343,15 @@ def _condition(selection: str, block: Block) -> Column:
     if np.isnan(values).any():
         raise InputError(f"selection {selection!r} is nan for some events; compare it: x > 0")
     return np.asarray(values != 0)
+
+
+def _undefined(block: Block, query: Query) -> int:
+    """For how many rows the selection compares nan with something."""
+    selection = query.selection
+    if selection is None:
+        return 0
+    block = {ENTRY: np.arange(len(next(iter(block.values())))), **block}
+    return int(compares_nan(selection, _with_aliases(selection, block, query)).sum())
 
 
 def _check_finite(source: Any, table: Array, labels: Sequence[str], rows: Column) -> None:

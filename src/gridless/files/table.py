@@ -150,7 +150,7 @@ def choose_name(path: Path, name: str | None, there: Sequence[str], what: str) -
             return there[0]
         raise InputError(f"{path}: holds several ({listed}); say which: {path}:{there[0]}")
     if name.partition(";")[0].strip("/") not in {entry.strip("/") for entry in there}:
-        raise InputError(f"{path}: no {what} {name!r}; there is {listed}")
+        raise InputError(f"{path}: no {what} {name!r}; there is {listed}: give {path}:{there[0]}")
     return name
 
 

@@ -144,14 +144,19 @@ def _file_events(files: Files, query: Query) -> ThetaEvents:
     return ThetaEvents(x, theta, weights, [sample.record for sample in samples])
 
 
-def check_events(sources: Any, query: Query, parameters: Sequence[str]) -> None:
-    """Refuse missing files and columns of what `read_events` is to read."""
+def check_events(
+    sources: Any, query: Query, parameters: Sequence[str], bounds: ArrayLike | None = None
+) -> None:
+    """Refuse missing files and columns of what `read_events` is to read, and values outside of
+    bounds."""
     found = _files(sources, parameters)
     if found is None:
         check_columns(sources, _query_with_theta(query, parameters))
         return
-    for _, source in found[0]:
-        check_columns(source, query)
+    files, names = found
+    if bounds is not None:
+        _check_values(files, bounds, names)
+    _check_files(files, query)
 
 
 def _files(sources: Any, labels: Sequence[str] | None) -> tuple[Files, Sequence[str]] | None:
@@ -167,10 +172,15 @@ def _files(sources: Any, labels: Sequence[str] | None) -> tuple[Files, Sequence[
 
 def _read_all(files: Files, query: Query) -> list[Sample]:
     """The events of every file; mistakes in any of them show before the first is read."""
+    _check_files(files, query)
+    return [read_query(source, query) for _, source in files]
+
+
+def _check_files(files: Files, query: Query) -> None:
+    """Refuse files that are given twice or are missing, and those that lack a column."""
     check_distinct([source for _, source in files])
     for _, source in files:
         check_columns(source, query)
-    return [read_query(source, query) for _, source in files]
 
 
 def _pair(observables: Columns, columns: Sequence[str] | None) -> Columns:

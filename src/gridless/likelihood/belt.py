@@ -21,7 +21,7 @@ import numpy as np
 from gridless.curves import minimum
 from gridless.curves.intervals import check_level
 from gridless.curves.lattice import Lattice
-from gridless.errors import InputError
+from gridless.errors import InputError, check_choice
 from gridless.files.sources import as_path
 from gridless.files.write import write_whole
 from gridless.likelihood.channel import Channel, Place, generator
@@ -232,6 +232,7 @@ def constructed(
     experiments: Experiments, level: float, parameter: str, method: str, belt: Belt | None
 ) -> tuple[float, float]:
     """An interval by pseudo-experiments: those of the belt, or new ones."""
+    check_choice("method", method, (WILKS, *METHODS))
     if belt is None:
         belt = make_belt(experiments, parameter, Settings(method))
     if (belt.parameter, belt.method) != (parameter, method):

@@ -13,6 +13,13 @@ BLIND_RANGE = 0.25  # of the range between the bounds: the largest offset
 LEAST_KEY = 4  # letters of a key: fewer are guessed by mistake
 
 
+def check_key(key: str) -> None:
+    """Refuse a key that is guessed by mistake."""
+    check_kind(key, str, "blind")
+    if len(key) < LEAST_KEY:
+        raise InputError(f"blind: a key of {len(key)} letters; give {LEAST_KEY} or more")
+
+
 @dataclass(frozen=True)
 class Blinded(Lines):
     """An estimate with hidden offsets; `estimate.blinded(key)` makes it.
@@ -41,9 +48,7 @@ class Blinded(Lines):
     key: str
 
     def __post_init__(self) -> None:
-        check_kind(self.key, str, "blind")
-        if len(self.key) < LEAST_KEY:
-            raise InputError(f"blind: a key of {len(self.key)} letters; give {LEAST_KEY} or more")
+        check_key(self.key)
 
     def offset(self, parameter: str) -> float:
         """The hidden offset of a parameter."""

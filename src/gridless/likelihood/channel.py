@@ -12,7 +12,7 @@ from gridless.curves.curve import Curve, add_series, ordered
 from gridless.errors import InputError
 from gridless.likelihood.agreement import Agreement
 from gridless.likelihood.sources import ScoreSpread, Source
-from gridless.likelihood.warnings import EstimateWarning
+from gridless.results.warning import EstimateWarning
 from gridless.templates.arrays import Array, as_number
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import Binned

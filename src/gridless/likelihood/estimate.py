@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gridless import strict_json
-from gridless.likelihood.warnings import EstimateWarning
 from gridless.results import printing
 from gridless.results.by_name import ByName
 from gridless.results.labels import label_html
+from gridless.results.warning import EstimateWarning
 from gridless.templates.arrays import Array
 from gridless.templates.query import used_of
 

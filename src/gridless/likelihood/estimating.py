@@ -13,7 +13,7 @@ from gridless.likelihood import warnings
 from gridless.likelihood.agreement import Agreement, p_value
 from gridless.likelihood.channel import Channel, Place
 from gridless.likelihood.estimate import MODEL, SIMULATION, STAT, Estimate, ParameterEstimate
-from gridless.likelihood.warnings import EstimateWarning
+from gridless.results.warning import EstimateWarning
 from gridless.templates.arrays import Array
 
 if TYPE_CHECKING:
@@ -223,6 +223,11 @@ def _warnings(
     found: list[EstimateWarning] = []
     for one in results:
         found += warnings.bound_warnings(one.name, one.value, one.bounds, one.cut, one.stat)
+    others = minimum.rivals(
+        likelihood.curve, likelihood.unit_minima, likelihood.distance, warnings.RIVAL_RISE
+    )
+    rivals = [(likelihood.grid.from_unit(t), rise) for t, rise in others]
+    found += warnings.rival_warnings(likelihood.parameters, rivals)
     labels, several = channel_labels(likelihood.channels), len(likelihood.channels) > 1
     values = likelihood.grid.from_unit(best)
     each: list[EstimateWarning] = []

@@ -106,7 +106,7 @@ class Likelihood(Displayed, Derived):
         return self if isinstance(other, int) and other == 0 else self.add_to_cost(other)
 
     def _value(self, args: Sequence[float]) -> float:
-        return self.curve.value(self.grid.unit_point(args))
+        return self.curve.value(self.grid.unit_inside(self.grid.unit_point(args)))
 
     def _grad(self, args: Sequence[float]) -> Array:
         return np.asarray(self.curve.gradient(self.grid.unit_point(args)) / self.grid.range)
@@ -162,7 +162,7 @@ class Likelihood(Displayed, Derived):
         """
         points = as_numbers(theta, "theta")
         t = self.grid.to_unit(points[..., None] if len(self.parameters) == 1 else points)
-        return np.asarray(self.curve(t) - self._floor)
+        return np.asarray(self.curve(self.grid.unit_inside(t)) - self._floor)
 
     def profile(self, parameter: str, values: Any) -> Array:
         """The likelihood at values of one parameter, the others at their best, less its minimum.
@@ -188,10 +188,10 @@ class Likelihood(Displayed, Derived):
         >>> likelihood.profile("t1", [low, high]).round(3)
         array([0.5, 0.5])
         """
-        axis = self._axis(parameter)
+        axis = self.axis(parameter)
         function = minimum.profile(self.curve, [axis], self.unit_best)
         low, high = self.grid.bounds[axis]
-        t = (as_numbers(values, "values") - low) / (high - low)
+        t = self.grid.unit_inside((as_numbers(values, "values") - low) / (high - low), "values")
         rises = [function(np.array([one])) - self._floor for one in t.ravel()]
         return np.array(rises).reshape(t.shape)
 
@@ -212,7 +212,7 @@ class Likelihood(Displayed, Derived):
         channels, constraints = self.channels, self.constraints
         left = list(self.parameters)
         for name, theta in values.items():
-            low, high = self.grid.bounds[self._axis(name)]
+            low, high = self.grid.bounds[self.axis(name)]
             theta = as_number(theta, f"fix: {name}")
             if len(left) == 1:
                 raise InputError(f"fix: {name} is the only parameter left; nothing to estimate")
@@ -250,7 +250,7 @@ class Likelihood(Displayed, Derived):
         >>> list(likelihood.constrain("t2", 0.5, 0.05).maximum().budget["t1"])
         ['stat', 't2 (constraint)']
         """
-        self._axis(parameter)
+        self.axis(parameter)
         constraint = make_constraint(parameter, value, error)
         return Likelihood(self.channels, (*self.constraints, constraint))
 
@@ -352,7 +352,7 @@ class Likelihood(Displayed, Derived):
         >>> likelihood.contour("t1", "t2", 0.95).shape
         (65, 2)
         """
-        axes = [self._axis(first), self._axis(second)]
+        axes = [self.axis(first), self.axis(second)]
         if axes[0] == axes[1]:
             raise InputError(f"contour: {first} twice; give two parameters")
         parts = self.curve, self.unit_best, self.unit_covariance
@@ -360,12 +360,17 @@ class Likelihood(Displayed, Derived):
         curve = self.grid.bounds[axes, 0] + t * self.grid.range[axes]
         return np.vstack([curve, curve[:1]])
 
-    @cached_property
+    @property
     def unit_best(self) -> Array:
         """The minimum in units of the range."""
-        return minimum.lowest(self.curve, distance=self._distance)
+        return self.unit_minima[0]
 
-    def _distance(self, t: Array) -> Array:
+    @cached_property
+    def unit_minima(self) -> list[Array]:
+        """The minimum, and others where the mean of the events can be."""
+        return minimum.minima(self.curve, self.distance)
+
+    def distance(self, t: Array) -> Array:
         """What tells minima (points, parameters) apart: minus twice a log likelihood."""
         return np.asarray(2 * self.curve(t) + distances(self.channels, self.grid, t))
 
@@ -388,10 +393,4 @@ class Likelihood(Displayed, Derived):
 
     def axis(self, parameter: str | None) -> int:
         """The place of a parameter among all; of the only one, without a name."""
-        return self._axis(chosen_parameter(self.parameters, parameter))
-
-    def _axis(self, parameter: str) -> int:
-        if not isinstance(parameter, str) or parameter not in self.parameters:
-            known = ", ".join(self.parameters)
-            raise InputError(f"there is no parameter {parameter!r}; there is {known}")
-        return self.parameters.index(parameter)
+        return self.parameters.index(chosen_parameter(self.parameters, parameter))

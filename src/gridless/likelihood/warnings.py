@@ -11,6 +11,7 @@ from typing import NamedTuple
 from scipy.special import betainc
 
 from gridless.results.printing import probability
+from gridless.results.warning import EstimateWarning
 from gridless.templates.arrays import Array
 from gridless.templates.audit import Audit
 from gridless.templates.event_findings import MAX_COPIES
@@ -20,6 +21,7 @@ SMALL_P_VALUE = 1e-3  # below this a test says that data and simulation differ
 OUTSIDE_SHARE = 1e-3  # of the simulated events that count as outside, which defines the reach
 LEAST_OUTSIDE = 1e-9  # share of events, and its relative variance, that are still numbers
 ON_BOUND = 1e-9  # of the range: closer to a bound than this is on it
+RIVAL_RISE = 4.5  # units of log likelihood that three standard deviations are
 NEAR_BOUND = 2.0  # statistical errors from a bound
 TEMPLATE_MARGIN = 0.51  # gaps beyond the outermost template; the paper's grid has margins of 0.5
 PRIOR_SHIFT = 0.3  # errors by which an implied prior may move an estimate
@@ -36,30 +38,6 @@ WIDE_GAP = 0.5  # statistical errors: templates 0.1 apart leave 0.1 to 0.4 open 
 FAR_PULL = 3.0  # standard deviations of its constraint that a nuisance parameter may be pulled
 FAR_VARIED = 2.5  # times its variation: one of unit constraint is there in 1 percent of fits
 TIGHT_PULL = 0.05  # of its constraint: an error after the fit that few variations are meant for
-
-
-class EstimateWarning(NamedTuple):
-    """A reason to doubt an estimate.
-
-    Attributes
-    ----------
-    name : str
-        One of those in docs/warnings.md.
-    text : str
-        What it means for this estimate.
-
-    Examples
-    --------
-    >>> import gridless as gl
-    >>> from gridless.examples import OneObservable
-    >>> example = OneObservable()
-    >>> estimate = example.likelihood(example.quantiles(0.4, 10)).maximum()
-    >>> [warning.name for warning in estimate.warnings]
-    ['near_bound', 'near_bound']
-    """
-
-    name: str
-    text: str
 
 
 class Rule(NamedTuple):
@@ -95,6 +73,13 @@ WARNINGS = (
         "the value lies more than half a gap beyond the outermost template; or a nuisance "
         f"parameter over {FAR_VARIED:g} times its variation",
         "simulate there; nothing was learnt that far out",
+    ),
+    Rule(
+        "other_solution",
+        f"at another minimum the mean of the events is less likely by under {RIVAL_RISE:g} units "
+        "of log likelihood (three standard deviations)",
+        "the interval is that of the best solution alone; look at the likelihood as a whole, and "
+        "add an observable or a constraint that tells the two apart",
     ),
     Rule(
         "no_information",
@@ -224,6 +209,18 @@ def extrapolation_warnings(values: Array, grid: Grid) -> list[EstimateWarning]:
     return found
 
 
+def rival_warnings(
+    names: Sequence[str], rivals: Sequence[tuple[Array, float]]
+) -> list[EstimateWarning]:
+    """other_solution: values of the parameters at other minima, and how much higher these are."""
+    found = []
+    for values, rise in rivals:
+        where = ", ".join(f"{n} = {value:.4g}" for n, value in zip(names, values, strict=True))
+        text = f"another solution, {where}, is less likely by {rise:.1f} units of log likelihood"
+        found.append(EstimateWarning("other_solution", text))
+    return found
+
+
 def variation_warnings(name: str, value: float) -> list[EstimateWarning]:
     """extrapolated: a nuisance parameter far beyond the variations that were simulated."""
     text = f"{name} is at {value:+.1f} times its variation; simulate a larger one"
@@ -271,13 +268,11 @@ def outside_warnings(
 
 def fit_warnings(p_value: float) -> list[EstimateWarning]:
     """bad_fit: the events are not distributed as the simulation at the estimate."""
-    if not p_value < SMALL_P_VALUE:
-        return []
     text = (
         f"the events do not look like the simulation at the estimate (p {probability(p_value)}); "
         "compare their distributions, add what the templates lack"
     )
-    return [EstimateWarning("bad_fit", text)]
+    return _told("bad_fit", text, p_value < SMALL_P_VALUE)
 
 
 def copy_warnings(share: float) -> list[EstimateWarning]:
@@ -339,34 +334,30 @@ def score_warnings(parameters: Sequence[str], shifts: Array, noise: Array) -> li
 def scatter_warnings(p_value: float) -> tuple[EstimateWarning, ...]:
     """score_check: the templates scatter around their values of theta, each by a mistake of its
     own."""
-    if p_value >= SCORE_CHECK_P_VALUE:
-        return ()
     text = (
         "the templates' own events scatter around their values of theta by more than their "
         f"statistics (p {probability(p_value)}); look at what differs between the simulations: "
         "versions, settings, selections; if nothing does, the network may not know a sharp edge"
     )
-    return (EstimateWarning("score_check", text),)
+    return tuple(_told("score_check", text, p_value < SCORE_CHECK_P_VALUE))
 
 
 def check_warnings(p_value: float, information: float) -> tuple[EstimateWarning, ...]:
     """score_check, no_information: what the templates say against a calibration, `p_value` that
     their means lie on a curve, and `information` in chi2 by which a constant is worse."""
-    found = []
-    if p_value < SCORE_CHECK_P_VALUE:
-        text = (
-            f"the means of the templates do not lie on a smooth curve (p {probability(p_value)}); "
-            "the uncertainty from simulation is scaled up by it"
-        )
-        found.append(EstimateWarning("score_check", text))
-    if information < LEAST_INFORMATION:
-        text = (
-            "the templates can hardly be told apart (a constant is worse by "
-            f"{information:.1f} in chi2, below {LEAST_INFORMATION:g}); add observables, simulate "
-            "more, or widen the range"
-        )
-        found.append(EstimateWarning("no_information", text))
-    return tuple(found)
+    off = (
+        f"the means of the templates do not lie on a smooth curve (p {probability(p_value)}); "
+        "the uncertainty from simulation is scaled up by it"
+    )
+    alike = (
+        "the templates can hardly be told apart (a constant is worse by "
+        f"{information:.1f} in chi2, below {LEAST_INFORMATION:g}); add observables, simulate "
+        "more, or widen the range"
+    )
+    return (
+        *_told("score_check", off, p_value < SCORE_CHECK_P_VALUE),
+        *_told("no_information", alike, information < LEAST_INFORMATION),
+    )
 
 
 def model_warnings(
@@ -378,23 +369,24 @@ def model_warnings(
     is log q halfway between templates less that at them, `max_log_q` the largest abs(log q), and
     `divided` whether likelihoods are divided by q.
     """
-    found = []
-    if gain < LEAST_GAIN:
-        text = (
-            "the network can hardly distinguish parameter values (held-out log likelihood "
-            f"{gain:+.1f}, below {LEAST_GAIN:g}); add observables, or train longer"
-        )
-        found.append(EstimateWarning("no_information", text))
-    if abs(dip) > COLLAPSED_LOG_Q:
-        text = (
-            f"log q between templates differs by {dip:+.2f} from log q at them: components "
-            "have collapsed onto templates; use fewer, or a larger floor of their width"
-        )
-        found.append(EstimateWarning("collapsed", text))
-    if divided and max_log_q > LARGE_LOG_Q:
-        text = (
-            f"max |log q| = {max_log_q:.2f} is a large correction; "
-            'fit with objective="template", or train longer'
-        )
-        found.append(EstimateWarning("implied_prior", text))
-    return tuple(found)
+    nothing = (
+        "the network can hardly distinguish parameter values (held-out log likelihood "
+        f"{gain:+.1f}, below {LEAST_GAIN:g}); add observables, or train longer"
+    )
+    between = (
+        f"log q between templates differs by {dip:+.2f} from log q at them: components "
+        "have collapsed onto templates; use fewer, or a larger floor of their width"
+    )
+    large = (
+        f"max |log q| = {max_log_q:.2f} is a large correction; "
+        'fit with objective="template", or train longer'
+    )
+    return (
+        *_told("no_information", nothing, gain < LEAST_GAIN),
+        *_told("collapsed", between, abs(dip) > COLLAPSED_LOG_Q),
+        *_told("implied_prior", large, divided and max_log_q > LARGE_LOG_Q),
+    )
+
+
+def _told(name: str, text: str, holds: bool) -> list[EstimateWarning]:
+    return [EstimateWarning(name, text)] if holds else []

@@ -17,8 +17,8 @@ from gridless.likelihood.estimating import (
     half_width,
     share_outside,
 )
-from gridless.likelihood.warnings import EstimateWarning
 from gridless.measurement.estimate import MeasurementEstimate, NuisanceEstimate
+from gridless.results.warning import EstimateWarning
 from gridless.templates.arrays import Array
 
 if TYPE_CHECKING:

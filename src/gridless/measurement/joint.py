@@ -215,9 +215,14 @@ class Joint:
             inverse = inverse_on(hessian, nuisance) if nuisance.any() else None
             step = np.zeros_like(p) if inverse is None else -inverse @ gradient
             promised.append((value + 0.5 * gradient @ step, p + step))
-        promised.sort(key=lambda pair: pair[0])
-        found = [self._lowest(p, self.free) for _, p in promised[:2]]
-        return min(found, key=lambda p: self.slopes(p)[0])
+        # The two least, and every one that is less than its neighbours.
+        heights = np.array([value for value, _ in promised])
+        low = [k for k in range(len(heights)) if heights[k] <= heights[max(k - 1, 0) : k + 2].min()]
+        order = heights.argsort(kind="stable")
+        chosen = {*order[:2].tolist(), *(low if len(axes) == 1 else ())}
+        found = [self._lowest(promised[k][1], self.free) for k in sorted(chosen)]
+        found.sort(key=lambda p: self.slopes(p)[0])
+        return found[0]
 
     def _observed(self, p: Array) -> tuple[float, Array, Array]:
         return self.slopes(p, observed=True)

@@ -236,8 +236,7 @@ class MeasurementLikelihood(Likelihood):
         """
         place = self._place(parameter)
         points = as_numbers(values, "values")
-        if not np.isfinite(points).all():
-            raise InputError(f"values: {values!r:.80}; give finite numbers")
+        self._check_inside(points.ravel()[:, None], [place])
         found = [self.joint.profiled({place: one})[0] - self.joint.floor for one in points.ravel()]
         return np.array(found).reshape(points.shape)
 
@@ -364,9 +363,19 @@ class MeasurementLikelihood(Likelihood):
         values = as_numbers(args, "values")
         if values.shape != (len(self.parameters),):
             raise InputError(f"values: {args!r:.80}; give one each: {', '.join(self.parameters)}")
+        self._check_inside(values, np.flatnonzero(self.joint.free))
         p = self.joint.best.copy()
         p[self.joint.free] = values
         return p
+
+    def _check_inside(self, values: Array, places: Any) -> None:
+        """Refuse values (..., places) that are no numbers, or beyond the bounds of theta."""
+        count = len(self.grid.parameters)
+        if not np.isfinite(values).all():
+            raise InputError(f"values: {values!r:.80}; give finite numbers")
+        of_theta = [k for k, place in enumerate(places) if place < count]
+        t = (values - self.joint.low[places])[..., of_theta]
+        self.grid.unit_inside(t / self.grid.range[np.asarray(places)[of_theta]], "values")
 
     def _place(self, parameter: str) -> int:
         if parameter not in self.parameters:

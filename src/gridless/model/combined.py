@@ -13,8 +13,8 @@ from gridless.errors import InputError
 from gridless.files.sources import as_path
 from gridless.likelihood.channel import Channel, common_grid
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.warnings import EstimateWarning
 from gridless.model.model import Model
+from gridless.results.warning import EstimateWarning
 from gridless.templates.grid import Grid
 
 MAX_PARAMETERS = 3  # of interest, that all channels have together

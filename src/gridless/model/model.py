@@ -24,7 +24,6 @@ from gridless.likelihood.agreement import Agreement, Cells
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.likelihood import Likelihood
 from gridless.likelihood.warnings import (
-    EstimateWarning,
     audit_warnings,
     check_warnings,
     model_warnings,
@@ -52,6 +51,7 @@ from gridless.model.replicas import Replicas
 from gridless.model.reweighting import SimulatedEvents
 from gridless.model.simulating import Simulating
 from gridless.results import printing
+from gridless.results.warning import EstimateWarning
 from gridless.systematics.bins import BinnedProcess
 from gridless.templates.arrays import Array, as_events, as_weights, check_total, check_used
 from gridless.templates.grid import Grid

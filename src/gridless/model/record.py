@@ -128,8 +128,10 @@ class FitOptions(BaseModel):
     @classmethod
     def _layers(cls, value: Any) -> Any:
         """A number alone is one layer."""
-        if isinstance(value, bool) or not isinstance(value, int | tuple | list):
+        if value is None:
             return value
+        if isinstance(value, bool) or not isinstance(value, int | tuple | list):
+            raise ValueError(f"{value!r}; give a number of units or a list of them")
         sizes = (value,) if isinstance(value, int) else tuple(value)
         if any(isinstance(size, int) and size < 1 for size in sizes):
             raise ValueError(f"{value!r}; give whole numbers of at least 1")

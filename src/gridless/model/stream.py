@@ -7,10 +7,11 @@ from itertools import islice
 from operator import add
 from typing import Any, NamedTuple
 
-from gridless.errors import InputError, check_kind
+from gridless.errors import InputError, check_kind, errors_of
 from gridless.files.read import (
     Division,
     Sample,
+    check_columns,
     division,
     events_of,
     file_record,
@@ -155,13 +156,16 @@ def _of_channels(
     executor: Any,
 ) -> tuple[Likelihood, dict[str, list[list["_Piece"]]]]:
     """The sum of the likelihoods of all channels, and the pieces that each read its files in."""
+    for name, model in channels.items():
+        query = _observed_query(model, weight, where)
+        for source in given[name]:
+            with errors_of(name):
+                check_columns(source, query)
     divided = _divisions(channels, given, where)
     parts, read = {}, {}
     for name, model in channels.items():
-        try:
+        with errors_of(name):
             part, read[name] = _of_model(model, given[name], weight, where, executor)
-        except InputError as error:
-            raise InputError(f"channel {name}: {error}") from error
         # Of a source that several channels divide, each row is offered once.
         twice = 0
         for names, found in divided:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.likelihood import Likelihood
-from gridless.likelihood.warnings import EstimateWarning
 from gridless.model.model import Model
+from gridless.results.warning import EstimateWarning
 from gridless.templates.query import FileRecord
 from gridless.validation.closure import Closure
 

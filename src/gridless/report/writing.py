@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from pathlib import Path
+from types import NoneType
 
 from markupsafe import Markup
 
+from gridless.errors import InputError
 from gridless.files.sources import as_path
 from gridless.files.write import write_whole
 from gridless.likelihood.likelihood import Likelihood
@@ -74,6 +77,7 @@ def write_report(  # noqa: PLR0913
     >>> gl.write_report("report.html", model, likelihood).name
     'report.html'
     """
+    _check_kinds(path, model, likelihood, closure)
     estimate = None if likelihood is None else likelihood.maximum()
     channels = models_of(model)
     first, *_ = channels.values()
@@ -93,6 +97,19 @@ def write_report(  # noqa: PLR0913
     target = as_path(path)
     write_whole(target, page)
     return target
+
+
+def _check_kinds(path: object, model: object, likelihood: object, closure: object) -> None:
+    """Refuse arguments that are something else, such as another argument of the same call."""
+    given: tuple[tuple[str, object, tuple[type, ...], str], ...] = (
+        ("path", path, (str, PathLike), "the name of a file; it comes first, then the model"),
+        ("model", model, (Model, Channels), "what fit or load returns"),
+        ("likelihood", likelihood, (Likelihood, NoneType), "what model.likelihood(x) returns"),
+        ("closure", closure, (Closure, NoneType), "what closure returns"),
+    )
+    for name, value, kinds, cure in given:
+        if not isinstance(value, kinds):
+            raise InputError(f"{name}: {type(value).__name__}; give {cure}")
 
 
 def _intro(model: Model, channel: str) -> Markup:

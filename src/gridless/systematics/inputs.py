@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from gridless.calibration.calibration import LARGEST
 from gridless.errors import InputError
 from gridless.files.read import Sample
-from gridless.likelihood.estimate import MODEL, SIMULATION, STAT
+from gridless.systematics.settings import RESERVED
 from gridless.templates.arrays import Array, as_number, as_table, as_weights
 from gridless.templates.templates import Templates
 
 SIDES = ("up", "down")
-RESERVED = (STAT, SIMULATION, MODEL)  # names in the budget that no systematic may have
 NUMBERS_NEEDED = (2, 3)  # event numbers: of the nominal events, of up, and of down if there is one
 
 

@@ -65,28 +65,11 @@ def read_measurement(
     systematics: Sequence[SystematicFiles],
     backgrounds: Sequence[BackgroundFiles],
 ) -> tuple[list[Systematic], list[Background], list[FileRecord]]:
-    """The systematics and backgrounds of an analysis, and the files that they came from.
-
-    Missing files and columns are found before anything is read.
-    """
-    others = [
-        (
-            one,
-            replace(
-                signal, nominal=one.listed, parameters=(), query=_weighted(signal.query, one.weight)
-            ),
-        )
-        for one in backgrounds
-    ]
-    for one in systematics:
-        _check(one, signal)
-    for background, process in others:
-        process.check(process.nominal, process.query)
-        for one in background.systematics:
-            _check(one, process)
+    """The systematics and backgrounds of an analysis, and the files that they came from."""
     varied = [_systematic(one, signal) for one in systematics]
     mixed = []
-    for background, process in others:
+    for background in backgrounds:
+        process = _process_of(background, signal)
         x, _, weights = process.read(process.nominal, process.query)
         own = [_systematic(one, process) for one in background.systematics]
         mixed.append(
@@ -94,6 +77,27 @@ def read_measurement(
         )
     # A nominal file is read again for the weights and numbers of its events.
     return varied, mixed, list(dict.fromkeys(signal.records))
+
+
+def check_measurement(
+    signal: Process,
+    systematics: Sequence[SystematicFiles],
+    backgrounds: Sequence[BackgroundFiles],
+) -> None:
+    """Refuse missing files and columns of what `read_measurement` is to read."""
+    for one in systematics:
+        _check(one, signal)
+    for background in backgrounds:
+        process = _process_of(background, signal)
+        process.check(process.nominal, process.query)
+        for one in background.systematics:
+            _check(one, process)
+
+
+def _process_of(background: BackgroundFiles, signal: Process) -> Process:
+    """How a background is read; the files of its variations are noted with those of the signal."""
+    query = _weighted(signal.query, background.weight)
+    return replace(signal, nominal=background.listed, parameters=(), query=query)
 
 
 def _check(one: SystematicFiles, process: Process) -> None:

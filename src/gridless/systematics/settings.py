@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from gridless.errors import InputError
 
-RESERVED = ("stat", "simulation", "model")  # parts of every budget
+RESERVED = ("stat", "simulation", "model", "total")  # rows of every budget
 
 
 def understood(text: str | None) -> str | None:

@@ -47,6 +47,9 @@ def grid(bounds: tuple[float, float], templates: int) -> Array:
     return np.asarray(low + (np.arange(templates) + 0.5) * (high - low) / templates)
 
 
+ROUNDING = 1e-9  # of the range, by which rounding may put a point beyond a bound
+
+
 @dataclass(frozen=True, eq=False)
 class Grid:
     """Template values with the parameters' names and bounds.
@@ -108,6 +111,16 @@ class Grid:
         if values.shape != (len(self.parameters),):
             raise InputError(f"theta: {theta!r:.80}; give one number each: {self.describe()}")
         return self.to_unit(values)
+
+    def unit_inside(self, t: Array, what: str = "theta") -> Array:
+        """Points t (..., parameters) in units of the range, refused where one is not inside the
+        bounds: a likelihood is a polynomial, which means nothing there."""
+        if not ((t >= -ROUNDING) & (t <= 1 + ROUNDING)).all():
+            raise InputError(
+                f"{what}: a value is not inside the bounds, where nothing was simulated; "
+                f"they are {self.describe()}"
+            )
+        return t
 
     def from_unit(self, t: ArrayLike) -> Array:
         """theta = low + t (high - low)."""

@@ -127,6 +127,8 @@ class Closure(ByName[ParameterClosure]):
         (low, high) with every uncertainty, at `level`.
     level : float or None
         The confidence level of the intervals, if not 68 percent.
+    held : tuple of str
+        Nuisance parameters that were held at 0, as by `leave_one_out`.
 
     Examples
     --------
@@ -146,6 +148,7 @@ class Closure(ByName[ParameterClosure]):
     estimates: tuple[Estimate, ...]
     intervals: Array
     level: float | None = None
+    held: tuple[str, ...] = ()
     kind: ClassVar[str] = "closure"
 
     def __post_init__(self) -> None:
@@ -266,8 +269,7 @@ class Closure(ByName[ParameterClosure]):
         } | ({"nuisances": found} if (found := nuisances.nuisances_of(self.estimates)) else {})
 
     def __str__(self) -> str:
-        tables = [str(self[name]) for name in self]
-        return "\n\n".join(tables) + "\n" + "\n".join(self.notes())
+        return "\n\n".join(str(self[name]) for name in self) + "\n" + "\n".join(self.notes())
 
     __repr__ = __str__
 
@@ -302,14 +304,12 @@ class Closure(ByName[ParameterClosure]):
             lines.append(
                 f"{inside.sum()} of {inside.size} intervals at {self.level:.0%} contain the truth"
             )
-        lines += nuisances.nuisance_notes(self.estimates)
-        left_out = len(self.at_bound)
-        if left_out:
+        lines += nuisances.nuisance_notes(self.estimates) + nuisances.held_notes(self.held)
+        if left_out := len(self.at_bound):
             values = ", ".join(_label(truth) for truth in self.at_bound)
-            names = ", ".join(self.parameters)
             lines.append(
                 f"{left_out} of {len(self.truth)} samples not counted, their estimates are at a "
-                f"bound: {names} = {values}"
+                f"bound: {', '.join(self.parameters)} = {values}"
             )
         return lines
 

@@ -1,20 +1,22 @@
 """Coverage: does the interval contain the truth as often as it says? By pseudo-experiments."""
 
+import warnings
 from dataclasses import dataclass, fields, replace
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from gridless.errors import InputError
+from gridless.errors import GridlessWarning, InputError
 from gridless.likelihood.estimate import read_only
 from gridless.model.model import Model
 from gridless.parallel import run
 from gridless.results import printing
 from gridless.templates.arrays import Array
 from gridless.validation.limits import check_experiments
+from gridless.validation.nuisances import constrained_nuisances, coverage_notes
 from gridless.validation.pseudo_experiments import Draws, estimates
-from gridless.validation.samples import KnownSample, Samples, known_samples
+from gridless.validation.samples import ROUNDING, KnownSample, Samples, known_samples
 
 # Sums over pseudo-experiments, (values, parameters) each: everything else follows from them.
 SUMS = ("inside", "shift", "shift_squared", "pull", "pull_squared")
@@ -44,6 +46,9 @@ class Coverage:
         Events of each.
     parameters : tuple of str
         The names of the parameters.
+    constrained : tuple of str
+        Nuisance parameters whose constraints are in the errors, but do not vary between
+        pseudo-experiments: coverage and pulls are then not those of a measurement.
 
     Examples
     --------
@@ -67,6 +72,7 @@ class Coverage:
     toys: int
     events: int
     parameters: tuple[str, ...]
+    constrained: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("truth", *SUMS):
@@ -129,16 +135,18 @@ class Coverage:
         """
         kept = {field.name: getattr(self, field.name) for field in fields(self)}
         derived = {"coverage": self.covered, "bias": self.bias, "pull_width": self.pull_width}
+        names = {"parameters": list(self.parameters), "constrained": list(self.constrained)}
         return {
             name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in (kept | derived | {"parameters": list(self.parameters)}).items()
+            for name, value in (kept | derived | names).items()
         }
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Coverage":
         """The coverage that `to_dict` gave."""
-        kept = {field.name: content[field.name] for field in fields(cls)}
-        return cls(**kept | {"parameters": tuple(content["parameters"])})
+        kept = {field.name: content[field.name] for field in fields(cls) if field.name in content}
+        names = {key: tuple(content.get(key, ())) for key in ("parameters", "constrained")}
+        return cls(**kept | names)
 
     def __str__(self) -> str:
         names = " ".join(f"{'true ' + name:>12}" for name in self.parameters)
@@ -153,7 +161,7 @@ class Coverage:
                     f"{self.covered[at]:9.1%} {self.error[at]:6.1%} "
                     f"{self.pull_mean[at]:7.2f} {self.pull_width[at]:6.2f}"
                 )
-        return "\n".join([*lines, self._summary()])
+        return "\n".join([*lines, self._summary(), *coverage_notes(self.constrained)])
 
     __repr__ = __str__
 
@@ -174,7 +182,9 @@ class Coverage:
                         f"{self.pull_width[at]:.2f}",
                     ]
                 )
-        return f"{printing.table(head, rows)}<p>{self._summary()}</p>"
+        return f"{printing.table(head, rows)}<p>{self._summary()}</p>" + "".join(
+            f"<p>{escape(note)}</p>" for note in coverage_notes(self.constrained)
+        )
 
     def _summary(self) -> str:
         return (
@@ -206,7 +216,8 @@ def coverage(
         Pseudo-experiments at each value.
     events : int, optional
         Events of each; by default a tenth of the smallest sample: experiments that are drawn from
-        a sample only a few times larger share its own fluctuation.
+        a sample only a few times larger share its own fluctuation. More than a sample has is a
+        GridlessWarning.
     seed, first : int
         Experiment k is the same for the same seed; this does those from `first` on. So
         `coverage(..., toys=500) + coverage(..., toys=500, first=500)` is `coverage(..., 1000)`.
@@ -233,23 +244,47 @@ def coverage(
     known = known_samples(model, samples)
     _check_weights(model, known)
     size = events or max(1, min(len(sample.x) for sample in known) // POOL_PER_EXPERIMENT)
+    _warn_of_small_samples(model, known, size)
     numbers = range(first, first + toys)
     tasks = [(model, sample, numbers, size, (seed, i)) for i, sample in enumerate(known)]
     sums = np.array(run(_sums_at_one_value, tasks, executor, "coverage"))
     truth = np.array([sample.truth for sample in known])
     named = dict(zip(SUMS, np.moveaxis(sums, 1, 0), strict=True))
-    return Coverage(truth, **named, toys=toys, events=size, parameters=model.grid.parameters)
+    parameters, constrained = model.grid.parameters, constrained_nuisances(model)
+    return Coverage(
+        truth, **named, toys=toys, events=size, parameters=parameters, constrained=constrained
+    )
+
+
+def _warn_of_small_samples(model: Model, known: list[KnownSample], events: int) -> None:
+    """Warn where experiments have more events than a sample has (weighted ones as far as they
+    count): all of them share its fluctuation, which is then larger than their own."""
+    for sample in known:
+        w = np.ones(len(sample.x)) if sample.weights is None else sample.weights
+        there = float(w.sum() ** 2 / (w @ w))
+        if events > there * (1 + ROUNDING):
+            warnings.warn(
+                f"coverage: experiments of {events:,} events are drawn from a sample of "
+                f"{there:,.0f}, {_point(model, sample)}, whose fluctuation all of them share: how "
+                f"many intervals contain the truth says nothing; give {POOL_PER_EXPERIMENT} times "
+                "as many events as an experiment has, or a smaller number of events",
+                GridlessWarning,
+                stacklevel=3,
+            )
+
+
+def _point(model: Model, sample: KnownSample) -> str:
+    pairs = zip(model.grid.parameters, sample.truth, strict=True)
+    return ", ".join(f"{name} = {value:g}" for name, value in pairs)
 
 
 def _check_weights(model: Model, known: list[KnownSample]) -> None:
     """Drawing by weight makes experiments of unit weight: only positive weights can be drawn."""
     for sample in known:
         if sample.weights is not None and (sample.weights < 0).any():
-            pairs = zip(model.grid.parameters, sample.truth, strict=True)
-            where = ", ".join(f"{name} = {value:g}" for name, value in pairs)
             raise InputError(
-                f"toys: the sample {where} has events of negative weight, which cannot be drawn; "
-                "give events without weights (in the shell, --weight 1)"
+                f"toys: the sample {_point(model, sample)} has events of negative weight, which "
+                "cannot be drawn; give events without weights (in the shell, --weight 1)"
             )
 
 

@@ -48,7 +48,8 @@ def leave_one_out(
     -------
     Closure
         One sample per inner template. chi2/dof far above 1: templates are too far apart, or one of
-        them is not what it says.
+        them is not what it says. Nuisance parameters are held at 0, which `held` names: intervals
+        lack what a measurement has of them.
 
     Examples
     --------
@@ -75,7 +76,8 @@ def leave_one_out(
         tasks = [(templates, model.options, int(k)) for k in inner]
         estimates = run(_refitted, tasks, executor, "leave one out")
     intervals = [[one.interval for one in e.results] for e in estimates]
-    return Closure(model.grid.values[inner], tuple(estimates), np.array(intervals))
+    found = np.array(intervals)
+    return Closure(model.grid.values[inner], tuple(estimates), found, held=model.nuisances)
 
 
 def inner_templates(grid: Grid) -> NDArray[np.int64]:

@@ -52,6 +52,32 @@ def nuisance_notes(estimates: Sequence[Estimate]) -> list[str]:
     return lines
 
 
+def constrained_nuisances(model: Model) -> tuple[str, ...]:
+    """The nuisance parameters of a model that have a constraint."""
+    found = () if model.measurement is None else model.measurement.nuisances
+    return tuple(one.name for one in found if one.constraint is not None)
+
+
+def coverage_notes(constrained: Sequence[str]) -> list[str]:
+    """What intervals with constraints cover, where nothing varies within these."""
+    if not constrained:
+        return []
+    return [
+        f"errors contain the constraints of {', '.join(constrained)}, which do not vary between "
+        "pseudo-experiments: intervals cover more, and pulls are narrower, than in a measurement"
+    ]
+
+
+def held_notes(held: Sequence[str]) -> list[str]:
+    """What intervals lack where nuisance parameters are held."""
+    if not held:
+        return []
+    return [
+        f"{', '.join(held)} held at 0, in samples and likelihoods: intervals lack these "
+        "uncertainties, a measurement has them"
+    ]
+
+
 def without_backgrounds(model: Model | Channels) -> dict[str, float]:
     """Nuisance parameters of shares, at values where all of them vanish."""
     found: dict[str, float] = {}

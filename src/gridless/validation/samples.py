@@ -13,6 +13,8 @@ from gridless.model.model import Model
 from gridless.templates.arrays import Array, as_numbers, check_total
 from gridless.templates.templates import Templates
 
+ROUNDING = 1e-9  # of the range, by which a true value may miss a bound
+
 Samples = Templates | Mapping[Any, Any] | Iterable[tuple[Any, Any]]
 
 
@@ -116,6 +118,7 @@ def known_samples(model: Model, samples: Samples) -> list[KnownSample]:
             raise InputError(
                 f"samples: a true value {truth.tolist()}; give {', '.join(names)} of each sample"
             )
+        _check_inside(model, truth)
         x, weights = events if isinstance(events, tuple) else (events, None)
         sample = KnownSample(truth, *model.events(x, weights))
         if sample.weights is not None:
@@ -124,6 +127,19 @@ def known_samples(model: Model, samples: Samples) -> list[KnownSample]:
     if not known:
         raise InputError("samples: none; give at least one value of theta with its events")
     return known
+
+
+def _check_inside(model: Model, truth: Array) -> None:
+    """Refuse a true value that no estimate can have."""
+    t = model.grid.to_unit(truth)
+    for name, value, one, (low, high) in zip(
+        model.grid.parameters, truth, t, model.grid.bounds, strict=True
+    ):
+        if not -ROUNDING <= one <= 1 + ROUNDING:
+            raise InputError(
+                f"samples: {name} = {value:g} is outside the bounds {low:g} to {high:g}, between "
+                "which estimates are; leave the sample out, or fit with wider bounds"
+            )
 
 
 def _pairs(samples: Samples) -> Iterable[tuple[Any, Any]]:

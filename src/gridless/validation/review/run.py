@@ -12,11 +12,12 @@ from gridless import strict_json
 from gridless.errors import InputError, check_kind
 from gridless.files.sources import as_path
 from gridless.files.write import write_whole
-from gridless.likelihood.warnings import EstimateWarning, rule_of
+from gridless.likelihood.warnings import rule_of
 from gridless.model.combined import Channels
 from gridless.model.model import Model
 from gridless.parallel import progress_bar
 from gridless.results import printing
+from gridless.results.warning import EstimateWarning
 from gridless.templates.arrays import as_count, as_size
 from gridless.templates.templates import Templates
 from gridless.validation.limits import MAX_EXPERIMENTS
