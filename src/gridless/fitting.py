@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from gridless.model.model import Model
 from gridless.model.prior import implied_prior
 from gridless.model.record import FitOptions, TrainingRecord
 from gridless.model.reweighting import keep_events
+from gridless.systematics.audit import audit_samples
 from gridless.systematics.bins import bin_samples
 from gridless.systematics.inputs import (
     Background,
@@ -182,6 +184,9 @@ def fit(
     cells = make_cells(net, mixture, weights)
     simulated = keep_events(mixture, options.seed)
     summary = summarise(templates, options.components, target)
+    if varied:
+        found = audit_samples(varied.samples, [one.name for one in backgrounds], few=True)
+        summary = replace(summary, audit=summary.audit.joined(found))
     files = files_of_all_ranks(mixture.files)
     measurement = measure_network(net, varied, options.seed, fold) if varied else None
     names = [one.name for one in varied.nuisances] if varied else []

@@ -19,7 +19,9 @@ def test_the_page_has_the_table():
 
 def test_every_name_in_the_code_is_in_the_table():
     sources = (ROOT / "src" / "gridless").rglob("*.py")
-    used = {n for p in sources for n in re.findall(r'(?:EstimateWarning|_told)\("(\w+)"', p.read_text())}
+    used = {
+        n for p in sources for n in re.findall(r'(?:EstimateWarning|_told)\("(\w+)"', p.read_text())
+    }
     assert used == {rule.name for rule in warnings.WARNINGS}
 
 

@@ -5,7 +5,7 @@ the covariance of that, event by event where events are shared, answers all ques
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc
@@ -33,6 +33,7 @@ SAME_SIGN = 0.7  # cosine of the angle between the changes up and down
 SIGNIFICANT = 2.0  # mean square of a change in units of its noise, whose direction can be told
 MAX_COST = 0.5  # noise of a variation in units of that of the templates
 MOST_EVENTS = 50_000  # of a sample that are looked at, at one value of theta
+FEW_EVENTS = 4_000  # of which a fit looks at first
 
 
 def audit_systematics(templates: Templates, systematics: Any = (), backgrounds: Any = ()) -> Audit:
@@ -65,27 +66,41 @@ def audit_systematics(templates: Templates, systematics: Any = (), backgrounds: 
     check_kind(templates, Templates, "templates")
     systematics = check_systematics(systematics, templates.observables)
     backgrounds = check_backgrounds(backgrounds, templates.observables)
-    findings = _of_process(signal_samples(templates, systematics), "", "templates")
-    for one in backgrounds:
-        sample = background_samples(one, templates.x.shape[1])
-        findings += _of_process(sample, f"{one.name}, ", "background")
-    numbers = ((len(systematics), "systematic"), (len(backgrounds), "background"))
+    samples = [signal_samples(templates, systematics)]
+    samples += [background_samples(one, templates.x.shape[1]) for one in backgrounds]
+    return audit_samples(samples, [one.name for one in backgrounds])
+
+
+def audit_samples(
+    samples: Sequence[ProcessSamples], backgrounds: Sequence[str], few: bool = False
+) -> Audit:
+    """The same for the samples of the signal and of each background. With `few`, events are looked
+    at that are enough to see that all is well; where it is not, as many as without."""
+    most = FEW_EVENTS if few else MOST_EVENTS
+    findings: list[Finding] = []
+    for number, sample in enumerate(samples):
+        prefix = f"{backgrounds[number - 1]}, " if number else ""
+        cuts = [np.unique(np.quantile(x, np.arange(1, BINS) / BINS)) for x in sample.nominal.x.T]
+        for varied in sample.varied:
+            what = prefix + varied.name, "background" if number else "templates"
+            found = _findings(sample, varied, _Bins(cuts, most), *what)
+            if few and not all(one.met for one in found):
+                found = _findings(sample, varied, _Bins(cuts, MOST_EVENTS), *what)
+            findings += found
+    numbers = ((len(samples[0].varied), "systematic"), (len(backgrounds), "background"))
     title = ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for number, name in numbers)
     return Audit(title, tuple(findings))
 
 
-def _of_process(sample: ProcessSamples, prefix: str, nominal: str) -> list[Finding]:
-    edges = [
-        np.unique(np.quantile(column, np.arange(1, BINS) / BINS)) for column in sample.nominal.x.T
-    ]
-    found: list[Finding] = []
-    for varied in sample.varied:
-        found += _findings(sample, varied, edges, prefix + varied.name, nominal)
-    return found
+class _Bins(NamedTuple):
+    """Edges of the bins of every observable, and how many events of a sample fill them."""
+
+    cuts: Sequence[Array]
+    most: int
 
 
 def _findings(
-    sample: ProcessSamples, varied: Varied, edges: Sequence[Array], name: str, of: str
+    sample: ProcessSamples, varied: Varied, edges: _Bins, name: str, of: str
 ) -> list[Finding]:
     """All findings on one variation of one process, whose nominal events are those `of` it."""
     changes, covariances, costs = [], [], []
@@ -151,14 +166,14 @@ def _findings(
     ]
 
 
-def _shares(events: Events, point: int, edges: Sequence[Array]) -> Mean:
+def _shares(events: Events, point: int, edges: _Bins) -> Mean:
     """Shares of the events in the bins of every observable; the last bin of each is the rest."""
     own = np.flatnonzero(events.point == point)
-    step = -(-len(own) // MOST_EVENTS)
+    step = -(-len(own) // edges.most)
     own = own[(events.key[own] // FOLDS) % step == 0] if step > 1 else own
     columns = [
         np.eye(len(cut) + 1)[np.searchsorted(cut, events.x[own, j])][:, :-1]
-        for j, cut in enumerate(edges)
+        for j, cut in enumerate(edges.cuts)
     ]
     key = events.key[own]
     return sample_mean(np.hstack(columns), events.weights[own], key, key % FOLDS, "a variation")

@@ -39,8 +39,8 @@ from gridless.training.sample_means import Differences, Summaries, read_process
 # Terms of second order that no sample tells, in units of the product of two changes, each in
 # spreads of one event: 0.5 to 1 in problems drawn at random. Those of pairs of the same events are
 # told in every template, to first order in both.
-BENDS = 0.7
-BENDS_ELSEWHERE = 0.3
+BENDS = 0.35
+BENDS_ELSEWHERE = 0.1
 
 
 class _Shifts(NamedTuple):
