@@ -166,9 +166,18 @@ def test_one_file_for_two_templates():
     theta = np.repeat([0.2, 0.4, 0.6, 0.8], 2_000)
     rows = np.concatenate([x[0], x[1], x[1], x[2]])
     assert not gl.Templates(rows, theta, (0, 1)).audit()["copies"].met
-    # Weights make several templates of the same events.
-    weights = np.random.default_rng(2).uniform(0.5, 1.5, len(rows))
-    assert gl.Templates(rows, theta, (0, 1), weights=weights).audit()["copies"].met
+
+
+def test_one_sample_with_weights_for_every_template():
+    """Weights make several templates of the same events, which then fluctuate together."""
+    x = np.random.default_rng(1).normal(0.5, 1.0, 2_000)
+    values = np.array([0.2, 0.4, 0.6, 0.8])
+    theta = np.repeat(values, 2_000)
+    weights = np.exp(-0.5 * ((x - values[:, None]) ** 2 - (x - 0.5) ** 2)).ravel()
+    finding = gl.Templates(np.tile(x, 4), theta, (0, 1), weights=weights).audit()["copies"]
+    assert not finding.met
+    assert finding.value == 0  # no template has an event twice
+    assert "75.0% of the events are in several templates" in finding.text
 
 
 @pytest.mark.parametrize("digits", [1, 2, 4])

@@ -95,16 +95,23 @@ class Keys:
 def find_copies(templates: "Templates") -> Finding:
     """Whether events are exact copies of others, beyond what observables of few values explain.
 
-    Copies in another template count too, unless weights make the same events several templates.
+    Weights may make the same events several templates: what is common to these fluctuates together,
+    which the uncertainty from simulation does not know.
     """
-    weighted = templates.weights is not None
-    share = Keys.of(templates.x, templates.template if weighted else None).share
+    share = Keys.of(templates.x).share
+    alone = share if templates.weights is None else Keys.of(templates.x, templates.template).share
     by_chance = chance_of_copies(templates.x)
-    text = f"{share:.1%} of the events are exact copies of others"
+    text = f"{alone:.1%} of the events are exact copies of others"
     met = share <= MAX_COPIES or share < 2 * by_chance
-    if not met:
+    if alone > MAX_COPIES and not met:
         text += ": the same events twice make errors too small; remove the copies"
-    return Finding("copies", bool(met), float(share), text)
+    elif not met:
+        text = (
+            f"{share:.1%} of the events are in several templates, with other weights: templates "
+            "then fluctuate together, and the uncertainty from simulation and p-values are too "
+            "small; simulate each by itself, and give a common background as gl.Background"
+        )
+    return Finding("copies", bool(met), float(alone), text)
 
 
 def chance_of_copies(x: Array) -> float:
