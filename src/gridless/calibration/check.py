@@ -21,6 +21,7 @@ LEAST_OTHERS = 2  # templates beyond the number of free terms: fewer cannot pred
 SCATTER_DEGREE = 3  # of the polynomial in theta by which a network's mean score may differ from 0
 LEAST_SCATTER = 3  # degrees of freedom that must remain after that polynomial is fitted
 BEYOND_P_VALUE = 0.01  # below this the means bend more than one event resolves
+EFFORT_P_VALUE = 0.1  # of the curve, or of its worst template: above it the means lie on it
 MOST_SUSPECTS = 1 / 3  # of the templates: where more are off, none can be called the wrong one
 
 
@@ -130,11 +131,11 @@ def score_check(calibration: Calibration, p_values: Array | None = None) -> Scor
     )
 
 
-def scatter_p_value(calibration: Calibration, shift: Array, error: Array) -> float:
+def scatter_p_value(calibration: Calibration, found: ScoreCheck, learnt: ScoreCheck) -> float:
     """Whether templates scatter around their values of theta by more than their statistics.
 
     Templates that each have their own mistake are not smooth in theta, but the mean curve may bend
-    enough to follow them. Two signs reveal them, and both must be present:
+    enough to follow them. Three signs reveal them, and all must be present:
 
     1. The means bend more than one event resolves theta: see `_beyond_resolution`. A narrow peak of
        few events can do that without any mistake.
@@ -142,6 +143,9 @@ def scatter_p_value(calibration: Calibration, shift: Array, error: Array) -> flo
        learnt, scatters around a polynomial of low degree, which stands for what was not learnt. A
        density that the network cannot describe, such as that of a background share, can do that
        without any mistake, but its means do not bend.
+    3. The curve follows the means with some effort: its chi2, or a template that is left out, is
+       not quite as it should be. A sharp edge that moves with theta shows the first two signs
+       without any mistake, but its means lie on the curve.
 
     With several parameters nothing is tested.
 
@@ -149,12 +153,14 @@ def scatter_p_value(calibration: Calibration, shift: Array, error: Array) -> flo
     ----------
     calibration : Calibration
         With the means of the templates.
-    shift, error : array (templates, parameters)
-        The bias in theta from the mean score of the network's density, and its statistical error.
+    found, learnt : ScoreCheck
+        The check of the calibration, and that of the network's own density.
     """
-    t = calibration.t
+    t, shift, error = calibration.t, learnt.shift, learnt.error
     dof = len(t) - SCATTER_DEGREE - 1
     if t.shape[1] > 1 or dof < LEAST_SCATTER or not (error > 0).all():
+        return 1.0
+    if min(found.p_value, len(t) * float(found.p_values.min())) > EFFORT_P_VALUE:
         return 1.0
     if not _beyond_resolution(calibration):
         return 1.0

@@ -273,8 +273,7 @@ class Model(Simulating):
         outputs, kept = self.known.transform.shape
         if kept < outputs:
             return found  # without the left-out directions the network's score is not known
-        scatter = scatter_p_value(self.known, learnt.shift, learnt.error)
-        return replace(found, scatter=scatter)
+        return replace(found, scatter=scatter_p_value(self.known, found, learnt))
 
     def _learnt_score(self, weight: float) -> LearntScore:
         """The mean score of the network's own density, for events of this total weight."""
