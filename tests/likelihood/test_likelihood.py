@@ -167,3 +167,30 @@ def test_odd_numbers_are_refused():
     ):
         with pytest.raises(gl.InputError):
             call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda one: one(1.5),
+        lambda one: one.scan([0.2, 1.5]),
+        lambda one: one.profile("theta", [np.nan]),
+    ],
+)
+def test_a_likelihood_outside_of_the_bounds_is_refused(call):
+    """It is a polynomial, which means nothing there."""
+    with pytest.raises(gl.InputError, match="not inside the bounds"):
+        call(OneObservable().likelihood(OneObservable().quantiles(0.4, 100)))
+
+
+def test_another_solution_is_told():
+    """x ~ N(theta^2, 0.5): the sign of theta is not known."""
+    random = np.random.default_rng(1)
+    theta = np.repeat(np.linspace(-1.5, 1.5, 13), 1_000)
+    templates = gl.Templates(random.normal(theta**2, 0.5), theta, bounds=(-1.6, 1.6))
+    model = gl.fit(templates, hidden=8, seed=1)
+    told = model.likelihood(random.normal(0.64, 0.5, 500)).maximum().warnings
+    (other,) = [one.text for one in told if one.name == "other_solution"]
+    assert abs(abs(float(other.split("theta = ")[1].split(",")[0])) - 0.8) < 0.1
+    alone = model.likelihood(random.normal(0.0, 0.5, 500)).maximum().warnings
+    assert "other_solution" not in [one.name for one in alone]

@@ -222,3 +222,11 @@ def test_one_component_is_not_told_to_become_fewer():
     assert not finding.met
     assert "component(s), or" not in finding.text
     assert "at least 3 templates" in finding.text
+
+
+def test_a_parameter_whose_sign_does_not_matter_has_templates_that_differ():
+    theta = np.repeat(np.linspace(-1, 1, 9), 2_000)
+    x = np.random.default_rng(1).normal(theta**2, 0.5)
+    finding = gl.Templates(x, theta, (-1, 1)).audit()["difference"]
+    assert finding.met
+    assert "theta = -1 and theta = 0 apart" in finding.text

@@ -33,8 +33,10 @@ def nuisance_rows(estimate: "MeasurementEstimate") -> list[list[str]]:
     """A row for every nuisance parameter: value, error, and its impact on each parameter."""
     rows = []
     for one in estimate.nuisances:
+        # What no constraint is centred on has no impact; what it costs is in stat.
         impacts = [
-            digits(one.impacts[name], estimate[name].error, "+") for name in estimate.parameters
+            digits(one.impacts[name], estimate[name].error, "+") if one.constraint else "-"
+            for name in estimate.parameters
         ]
         free = "free" if one.constraint is None else f"{one.constraint:g}"
         rows.append(

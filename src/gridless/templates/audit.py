@@ -288,26 +288,37 @@ def _overlap(templates: "Templates", shapes: Array, pairs: Pairs) -> Finding:
 
 
 def _difference(templates: "Templates", shapes: Array, parameter: int) -> Finding:
-    """Whether any observable tells the outermost templates of one parameter apart."""
+    """Whether any observable tells the outermost templates of one parameter apart, or one of them
+    from the middle one: an angle, or a parameter whose sign does not matter, comes back."""
     grid = templates.grid
     values, name = grid.values[:, parameter], grid.parameters[parameter]
-    ends = [int(values.argmin()), int(values.argmax())]
-    distance = 0.5 * np.abs(shapes[:, ends[0]] - shapes[:, ends[1]]).sum(axis=1)
-    # Half the summed |difference| of two equal histograms is about sqrt(bins / pi n) for n events.
-    noise = float(np.sqrt(BINS / np.pi * (1 / templates.effective_sizes()[ends]).sum() / 2))
-    best = int(distance.argmax())
-    value = float(distance[best])
-    met = value > MIN_SIGNIFICANCE * noise
+    low, high = int(values.argmin()), int(values.argmax())
+    middle = int(np.abs(values - values[[low, high]].mean()).argmin())
     demand = "difference" if len(grid.parameters) == 1 else f"difference in {name}"
-    if met:
-        text = f"{templates.observables[best]} tells the outermost templates apart by {value:.0%}"
-    else:
-        text = (
-            f"the outermost templates differ by {value:.1%} at most in any observable; statistics "
-            f"alone give {noise:.1%}, and {MIN_SIGNIFICANCE:g} times that is asked for: simulate "
-            f"more events or a wider range, or add observables that depend on {name}"
-        )
-    return Finding(demand, met, value, text)
+    for one, other in ((low, high), (low, middle), (middle, high)):
+        distance = 0.5 * np.abs(shapes[:, one] - shapes[:, other]).sum(axis=1)
+        best = int(distance.argmax())
+        value, noise = float(distance[best]), _noise_of_difference(templates, one, other)
+        if value > MIN_SIGNIFICANCE * noise:
+            which = "the outermost templates" if {one, other} == {low, high} else (
+                f"{grid.label(one)} and {grid.label(other)}"
+            )  # fmt: skip
+            text = f"{templates.observables[best]} tells {which} apart by {value:.0%}"
+            return Finding(demand, True, value, text)
+    value = float(0.5 * np.abs(shapes[:, low] - shapes[:, high]).sum(axis=1).max())
+    noise = _noise_of_difference(templates, low, high)
+    text = (
+        f"the outermost templates differ by {value:.1%} at most in any observable; statistics "
+        f"alone give {noise:.1%}, and {MIN_SIGNIFICANCE:g} times that is asked for: simulate "
+        f"more events or a wider range, or add observables that depend on {name}"
+    )
+    return Finding(demand, False, value, text)
+
+
+def _noise_of_difference(templates: "Templates", one: int, other: int) -> float:
+    """Half the summed |difference| of two histograms that differ by statistics alone: about
+    sqrt(bins / pi n) for n events in each."""
+    return float(np.sqrt(BINS / np.pi * (1 / templates.effective_sizes()[[one, other]]).sum() / 2))
 
 
 def _histograms(templates: "Templates", column: Array) -> Array:
