@@ -243,8 +243,10 @@ USES: tuple[Callable[[Problem, gl.Model, Any, str], Any], ...] = (
     lambda p, m, one, name: one.to_cabinetry(name),
     lambda p, m, one, name: shown(m.expected(p.values[0], 50).maximum()),
     lambda p, m, one, name: shown(gl.closure(m, p.templates)),
-    lambda p, m, one, name: shown(gl.coverage(m, p.templates, toys=5, events=20)),
-    # With several parameters a plan takes some ten seconds, which is no hang.
+    # 45 estimates of two parameters, and a plan, take some ten seconds, which is no hang.
+    lambda p, m, one, name: shown(
+        gl.coverage(m, p.templates, toys=5 if len(m.grid.parameters) == 1 else 2, events=20)
+    ),
     lambda p, m, one, name: shown(gl.plan(m, 100)) if len(m.grid.parameters) == 1 else None,
     lambda p, m, one, name: shown(gl.gaps(m, 100)),
     lambda p, m, one, name: shown(gl.reliability(m)),

@@ -38,7 +38,7 @@ def test_the_total_is_half_of_the_interval_and_the_budget_sums_to_it(likelihood)
     assert estimate.error == pytest.approx((high - low) / 2)
     assert np.hypot.reduce(list(estimate.budget["theta"].values())) == pytest.approx(estimate.error)
     assert abs(estimate.impacts["theta"]["a"]) == estimate.budget["theta"]["a"]
-    assert [w.name for w in estimate.warnings] == ["wide_gap"]
+    assert [w.name for w in estimate.warnings] == ["audit", "wide_gap"]
 
 
 def test_pseudo_experiments_that_would_follow_one_side_only_are_refused(likelihood):

@@ -236,6 +236,8 @@ class Joint:
         """The lower one of the minimum next to a start and of those on the other side of where the
         effect of a nuisance parameter turns over."""
         best = self._descend(start, free)
+        if not self._turns:
+            return best
         least = self.slopes(best)[0]
         for place, turn in self._turns.items():
             if not free[place]:

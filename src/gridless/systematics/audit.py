@@ -117,7 +117,9 @@ def _findings(
         changes.append(change)
         covariances.append(covariance)
         if nominal is not None:
-            costs.append(np.sqrt(np.trace(covariance) / np.trace(nominal.mean_covariance)))
+            noise = np.trace(nominal.mean_covariance)  # 0 where all events are in one bin
+            if noise > 0:
+                costs.append(np.sqrt(np.trace(covariance) / noise))
             if len(sides) == 2:
                 ends.append([combined([(1.0, side), (-1.0, nominal)]) for side in sides])
     change, covariance = np.mean(changes, axis=0), np.sum(covariances, axis=0) / len(changes) ** 2
