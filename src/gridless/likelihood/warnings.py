@@ -100,8 +100,8 @@ WARNINGS = (
         "the means of the templates do not lie on a smooth curve "
         f"(p < {SCORE_CHECK_P_VALUE:g}); what is left counts as noise of the templates, which a "
         "kink between two of them is not. Or they scatter around their values of theta by more "
-        "than their statistics. Without calibration: the mean score of the templates' own events says that the estimate "
-        f"is off by more than {BIASED:g} statistical errors",
+        "than their statistics. Without calibration: the mean score of the templates' own events "
+        f"says that the estimate is off by more than {BIASED:g} statistical errors",
         "look at `model.check`; simulate more values between the templates; look for wrong files; "
         "without calibration, fit with it",
         serious=False,
