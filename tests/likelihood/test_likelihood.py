@@ -194,3 +194,8 @@ def test_another_solution_is_told():
     assert abs(abs(float(other.split("theta = ")[1].split(",")[0])) - 0.8) < 0.1
     alone = model.likelihood(random.normal(0.0, 0.5, 500)).maximum().warnings
     assert "other_solution" not in [one.name for one in alone]
+
+
+def test_a_constraint_without_a_name_is_one_of_the_only_parameter():
+    likelihood = OneObservable().likelihood(OneObservable().quantiles(0.4, 100))
+    assert likelihood.constrain(None, 0.4, 0.1).constraints[0].parameter == "theta"

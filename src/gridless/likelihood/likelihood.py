@@ -250,8 +250,8 @@ class Likelihood(Displayed, Derived):
         >>> list(likelihood.constrain("t2", 0.5, 0.05).maximum().budget["t1"])
         ['stat', 't2 (constraint)']
         """
-        self.axis(parameter)
-        constraint = make_constraint(parameter, value, error)
+        name = self.parameters[self.axis(parameter)]
+        constraint = make_constraint(name, value, error)
         return Likelihood(self.channels, (*self.constraints, constraint))
 
     def maximum(self) -> Estimate:
