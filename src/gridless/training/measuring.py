@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gridless import distributed
 from gridless.calibration.calibration import noise_scale
-from gridless.calibration.mean_curve import fit_mean_curve
+from gridless.calibration.mean_curve import MeanCurve, fit_mean_curve
 from gridless.calibration.moments import Moments
 from gridless.density.network import Network
 from gridless.errors import InputError
@@ -33,14 +33,18 @@ from gridless.systematics.samples import (
 )
 from gridless.templates.arrays import Array, covariance_root
 from gridless.templates.templates import Templates
+from gridless.training.carried import carried
 from gridless.training.projections import learn_projections, straight
 from gridless.training.sample_means import Differences, Summaries, read_process
 
 # Terms of second order that no sample tells, in units of the product of two changes, each in
-# spreads of one event: 0.5 to 1 in problems drawn at random. Those of pairs of the same events are
-# told in every template, to first order in both.
+# spreads of one event: 0.5 to 1 in problems drawn at random, of which half is left open.
 BENDS = 0.35
-BENDS_ELSEWHERE = 0.1
+# Of pairs that are known as far as they are like a change of theta.
+BENDS_CARRIED = 0.2
+# Of pairs of the same events, told in every template to first order in both.
+BENDS_TOLD = 0.1
+NOWHERE = np.zeros(0)
 
 
 class _Shifts(NamedTuple):
@@ -129,13 +133,14 @@ def measure_network(network: Network, whole: Whole, seed: int, fold: Tensor | No
     white, centre, transform = noise.whitened()
     white = replace(white, covariance=transform.T @ moments.covariance @ transform)
     apart = np.linalg.norm(straight(white.t, white.mean), axis=1)
-    shifts = _shifts(signal, differences, of_signal, names, transform, apart)
-    processes = [_signal(white, shifts)]
+    curve = fit_mean_curve(white, shared=False)
+    shifts = _shifts(signal, differences, of_signal, names, transform, apart, curve)
+    processes = [_signal(white, curve, shifts)]
     # The events of a background are in every template: no member has seen them as of one theta.
     of_others = Summaries(network, features, projection)
     for sample in others:
         moments, differences = read_process(of_others, sample)
-        shifts = _shifts(sample, differences, of_others, names, transform, np.zeros(0))
+        shifts = _shifts(sample, differences, of_others, names, transform)
         processes.append(_background(moments, centre, transform, shifts))
     made = Measurement(
         whole.templates.grid, whole.nuisances, whole.shares, centre, transform, tuple(processes),
@@ -184,12 +189,8 @@ def _nuisances(
     return tuple(found.values())
 
 
-def _signal(
-    white: Moments,
-    shifts: _Shifts,
-) -> Process:
+def _signal(white: Moments, curve: MeanCurve, shifts: _Shifts) -> Process:
     """The templates, whose mean is a curve in theta."""
-    curve = fit_mean_curve(white, shared=False)
     roots = np.linalg.cholesky(white.mean_covariance * noise_scale(curve))
     terms, d = curve.coefficients.shape
     noise = np.einsum("mikj,kjl->mikl", curve.response, roots).reshape(terms, d, -1)
@@ -225,10 +226,11 @@ def _shifts(
     summaries: Summaries,
     names: list[str],
     transform: Array,
-    apart: Array,
+    apart: Array = NOWHERE,
+    curve: MeanCurve | None = None,
 ) -> _Shifts:
     """What the systematics of a process do; `apart` (parameters,) is how far the mean moves over
-    the range."""
+    the range, along a curve."""
     linear, square = [], []
     told = np.ones(len(sample.varied), bool)
     for number, (varied, found) in enumerate(zip(sample.varied, differences, strict=True)):
@@ -246,16 +248,22 @@ def _shifts(
         square.append(fit_shift(varied.t[there], values, of_square, free_constant=False))
     which = np.array([names.index(v.name) for v in sample.varied], np.int64)
     together = crossings(sample, lambda x, key: summaries(x, key).unseen @ transform)
-    untold = np.full((len(which), len(which)), BENDS)
-    for one in together:
-        untold[one.pair] = untold[one.pair[::-1]] = BENDS_ELSEWHERE
-    np.fill_diagonal(untold, np.where(told, 0.0, BENDS))
+    every = {(k, j) for k in range(len(which)) for j in range(k)}
+    missing = sorted(every - {one.pair for one in together})
     seen = [one for one in together if one.seen]
-    pairs = np.array([one.pair for one in seen], np.int64).reshape(-1, 2)
-    powers = shift_powers(sample.t.shape[1])
-    crossed = np.array([_crossed(one, sample.t) for one in seen])
-    crossed = crossed.reshape(len(seen), len(powers), transform.shape[1])
-    return _Shifts(which, tuple(linear), tuple(square), pairs, crossed, untold)
+    pairs, crossed = [one.pair for one in seen], [_crossed(one, sample.t) for one in seen]
+    if curve is not None:
+        for pair, polynomial in carried(sample.t, curve, linear, missing):
+            pairs.append(pair)
+            crossed.append(polynomial)
+    untold = np.full((len(which), len(which)), BENDS_TOLD)
+    for k, j in missing:
+        untold[k, j] = untold[j, k] = BENDS if curve is None else BENDS_CARRIED
+    np.fill_diagonal(untold, np.where(told, 0.0, BENDS))
+    shape = len(pairs), len(shift_powers(sample.t.shape[1])), transform.shape[1]
+    polynomials = np.array(crossed).reshape(shape)
+    both = np.array(pairs, np.int64).reshape(-1, 2)
+    return _Shifts(which, tuple(linear), tuple(square), both, polynomials, untold)
 
 
 def _crossed(one: Crossing, t: Array) -> Array:
