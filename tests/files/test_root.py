@@ -109,3 +109,18 @@ def test_columns_that_are_not_numbers(tmp_path, name, column, message):
     pattern = f"column '{column}' holds .*{message}.*, not one number per event; choose"
     with pytest.raises(InputError, match=pattern):
         read(f"{tmp_path}/a.root:{name}", [column])
+
+
+def test_a_damaged_list_of_pages_is_refused(tmp_path):
+    """uproot does not check it, and reads on where it says that it has 10^9 items."""
+    path = tmp_path / "a.root"
+    with uproot.recreate(path) as file:
+        file.mkrntuple("e", {"x": np.arange(100.0)})
+    assert len(read(path, ["x"]).x) == 100
+    with uproot.open(path) as file:
+        place = file["e"].footer.cluster_group_records[0].page_list_link.locator.offset
+    content = bytearray(path.read_bytes())
+    content[place + 20] ^= 0x40
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="damaged"):
+        read(path, ["x"])

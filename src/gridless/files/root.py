@@ -1,7 +1,8 @@
 """ROOT files: trees (TTree, TNtuple) and RNTuples, read by uproot."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from gridless.files.table import (
     unmask,
 )
 
+CHECKSUM = 8  # bytes at the end of an envelope of an RNTuple
 _TREES = ("ROOT::RNTuple", "TNtuple", "TNtupleD", "TTree")
 
 
@@ -30,7 +32,22 @@ def open_root(path: Path, name: str | None) -> Iterator[Table]:
         kinds = file.classnames(cycle=False)
         trees = [key for key, kind in kinds.items() if kind in _TREES]
         tree = file[choose_name(path, name, trees, "tree or RNTuple")]
+        if not hasattr(tree, "branches"):
+            _check_page_lists(tree, library(path, "xxhash", "root").xxh3_64_intdigest)
         yield RootTable(tree, uproot.interpretation.objects.CannotBeAwkward)
+
+
+def _check_page_lists(ntuple: Any, digest: Callable[[bytes], int]) -> None:
+    """Refuse an RNTuple whose lists of pages are damaged. uproot checks header and footer, but
+    reads on for minutes where such a list says that it has 10^9 items."""
+    # Versions before 5.7 ask for a context.
+    context: list[Any] = [{}] * ("context" in signature(ntuple.read_locator).parameters)
+    for record in ntuple.footer.cluster_group_records:
+        link = record.page_list_link
+        chunk, _ = ntuple.read_locator(link.locator, link.env_uncomp_size, *context)
+        content = bytes(chunk.raw_data)
+        if digest(content[:-CHECKSUM]) != int.from_bytes(content[-CHECKSUM:], "little"):
+            raise ValueError("the checksum of a list of pages does not match")
 
 
 class RootTable(Table):
