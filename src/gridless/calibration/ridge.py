@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gridless.errors import InputError
 from gridless.templates.arrays import Array
 
 
@@ -54,7 +55,14 @@ def ridge(rows: Array, y: Array, variance: Array, free: NDArray[np.bool_] | None
     across = np.swapaxes(rows, -1, -2)
     prior = np.ones(terms) if free is None else np.where(free, 0.0, 1.0)
     curvature = across @ (rows / variance[..., None]) + np.diag(prior)
-    beta = np.asarray(np.linalg.solve(curvature, across @ (y / variance)[..., None])[..., 0])
+    try:
+        beta = np.linalg.solve(curvature, across @ (y / variance)[..., None])[..., 0]
+    except np.linalg.LinAlgError as error:
+        raise InputError(
+            "fit: the templates differ by so much beside their statistics that rounding loses the "
+            "curve through them; look for absurd values, weights that cancel, and samples of few "
+            "events"
+        ) from error
     left = y - (rows @ beta[..., None])[..., 0]
     log_evidence = -0.5 * (
         (left**2 / variance).sum(axis=-1)
