@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from gridless.curves.polynomials import Powers
 from gridless.measurement.shift import Shift, shift_powers, shift_slopes, shift_terms
@@ -87,9 +88,26 @@ class Process:
         return np.array([[s.coefficients for s in kind] for kind in (self.linear, self.square)])
 
     @cached_property
-    def _members(self) -> Array:
-        """1 where a systematic is the first or the second of a pair: (pairs, systematics, 2)."""
-        return np.asarray(self.pairs[:, None] == np.arange(len(self.systematics))[:, None], float)
+    def _by_term(self) -> Array:
+        """What pairs do together, as a matrix (terms, pairs * d)."""
+        return np.swapaxes(self.crossed, 0, 1).reshape(self.crossed.shape[1], -1)
+
+    @cached_property
+    def _members(self) -> csr_array:
+        """1 where a systematic is the first of a pair, then the second: (systematics, 2 pairs)."""
+        count, which = len(self.pairs), self.pairs.T.ravel()
+        shape = len(self.systematics), 2 * count
+        return csr_array((np.ones(2 * count), (which, np.arange(2 * count))), shape=shape)
+
+    def _together(self, phi: Array, one: Array, two: Array) -> Array:
+        """sum_l alpha_l X_kl (..., systematics, d); `one` and `two` (..., pairs) are the values of
+        the first and of the second of each pair."""
+        *many, count = one.shape
+        x = (phi @ self._by_term).reshape(*many, count, -1)
+        each = np.concatenate([two[..., None] * x, one[..., None] * x], axis=-2)
+        rows = np.moveaxis(each, -2, 0)
+        found = self._members @ rows.reshape(2 * count, -1)
+        return np.moveaxis(found.reshape(-1, *rows.shape[1:]), 0, -2)
 
     def at(self, t: Array, alpha: Array) -> Point:
         """The process at t (..., parameters) with its systematics at alpha (..., systematics)."""
@@ -106,13 +124,11 @@ class Process:
         by_alpha = first + slope[..., None] * second
         if len(self.pairs):
             one, two = a[..., self.pairs[:, 0]], a[..., self.pairs[:, 1]]
-            crossed = np.einsum("...m,pmd->...pd", phi, self.crossed)
-            mean = mean + np.einsum("...p,...pd->...d", one * two, crossed)
-            moved = moved + np.einsum("...p,pmd->...md", one * two, self.crossed)
-            others = np.stack([two, one], axis=-1)  # what the first is multiplied by, the second
-            by_alpha = by_alpha + np.einsum(
-                "pkx,...px,...pd->...kd", self._members, others, crossed, optimize=True
-            )
+            together = self._together(phi, one, two)
+            mean = mean + 0.5 * np.einsum("...k,...kd->...d", a, together)
+            flat = self.crossed.reshape(len(self.pairs), -1)
+            moved = moved + ((one * two) @ flat).reshape(moved.shape)
+            by_alpha = by_alpha + together
         by_t = shift_slopes(t, self.powers) @ self.coefficients + dphi @ moved
         return Point(mean, by_t, by_alpha)
 
@@ -123,7 +139,7 @@ class Process:
         phi = shift_terms(t[: self.t.shape[1]], self.shift_powers)
         second = np.einsum("m,kmd,d->k", phi, self._shifts[1], along)
         bends = np.diag(np.where(np.abs(a) <= STRAIGHT, 2 * second, 0.0))
-        crossed = np.einsum("m,pmd,d->p", phi, self.crossed, along)
+        crossed = (phi @ self._by_term).reshape(len(self.pairs), len(along)) @ along
         bends[self.pairs[:, 0], self.pairs[:, 1]] += crossed
         bends[self.pairs[:, 1], self.pairs[:, 0]] += crossed
         return bends

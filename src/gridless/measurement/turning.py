@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from gridless.measurement.term import SummaryTerm
 from gridless.templates.arrays import Array
 
-# Errors of the observed events by which alpha^2 moves the summary: less makes no second minimum.
-LEAST_BEND = 0.2
+# Errors of the observed events by which alpha^2 moves the summary: less hardly makes a second
+# minimum, and may be the noise of the samples.
+LEAST_BEND = 1.0
 FARTHEST_TURN = 3.0  # variations: the effect is straight beyond two of them
 NEAREST_START = 0.5  # variations from the turning point: at the point itself there is no slope
 

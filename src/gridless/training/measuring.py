@@ -18,7 +18,7 @@ from gridless.measurement.archive import arrays_of, header_of, measurement_of
 from gridless.measurement.features import make_features
 from gridless.measurement.measurement import Measurement, Nuisance, Share
 from gridless.measurement.process import Process
-from gridless.measurement.shift import Shift, fit_shift, shift_powers
+from gridless.measurement.shift import Shift, fit_shift, shift_powers, shift_terms
 from gridless.model.evaluation import event_features
 from gridless.systematics.crossing import Crossing, crossings
 from gridless.systematics.inputs import Background, Systematic
@@ -33,7 +33,7 @@ from gridless.systematics.samples import (
 )
 from gridless.templates.arrays import Array, covariance_root
 from gridless.templates.templates import Templates
-from gridless.training.carried import carried
+from gridless.training.carried import LEAST, carried
 from gridless.training.projections import learn_projections, straight
 from gridless.training.sample_means import Differences, Summaries, read_process
 
@@ -251,7 +251,10 @@ def _shifts(
     every = {(k, j) for k in range(len(which)) for j in range(k)}
     missing = sorted(every - {one.pair for one in together})
     seen = [one for one in together if one.seen]
-    pairs, crossed = [one.pair for one in seen], [_crossed(one, sample.t) for one in seen]
+    told_together = [(one.pair, _crossed(one, sample.t)) for one in seen]
+    phi = shift_terms(sample.t, shift_powers(sample.t.shape[1]))
+    large = [pair for pair in told_together if np.linalg.norm(phi @ pair[1], axis=1).max() > LEAST]
+    pairs, crossed = [pair for pair, _ in large], [polynomial for _, polynomial in large]
     if curve is not None:
         for pair, polynomial in carried(sample.t, curve, linear, missing):
             pairs.append(pair)
