@@ -175,9 +175,8 @@ class Joint:
     @cached_property
     def _turns(self) -> dict[int, float]:
         """Where the effects of nuisance parameters turn over, with the covariance of the start."""
-        moves = self.free.copy()
-        moves[: len(self.grid.parameters)] = False
-        return turning_points(self._terms, self._start, moves)
+        start = self._start
+        return turning_points(self._terms, self.slopes(start)[2], start, self.free)
 
     def two_sided(self) -> tuple[str, ...]:
         """The nuisance parameters whose effect turns over within two errors of the estimate."""
