@@ -187,6 +187,26 @@ def test_a_scale_at_one_theta_leaves_open_what_it_does_elsewhere():
     assert "wide_gap" not in {w.name for w in known.warnings}
 
 
+def test_many_systematics_that_leave_something_open_are_told_in_one_line():
+    random = np.random.default_rng(4)
+    theta = np.repeat(np.linspace(0, 1, 5), 1_000)
+    x = random.normal(1 + 3 * theta, 1)[:, None]
+    here = np.flatnonzero(theta == 0.5)
+    systematics = [
+        gl.Systematic(
+            f"scale_{k}",
+            *(((1 + sign * (0.06 + 0.01 * k)) * x[here], theta[here]) for sign in (1, -1)),
+            same_events=(np.arange(len(x)), here, here),
+        )
+        for k in range(5)
+    ]
+    templates = gl.Templates(x, theta, bounds=(0, 1))
+    model = gl.fit(templates, systematics=systematics, hidden=3, epochs=3, seed=1)
+    told = model.expected(0.75, 100_000).maximum().warnings
+    (text,) = [w.text for w in told if w.name == "wide_gap" and "scale" in w.text]
+    assert "scale_4, scale_3, scale_2 and 2 others" in text
+
+
 def test_only_up_needs_templates_there():
     templates, _, _ = EXAMPLE.simulate(1_000, seed=3)
     off = gl.Systematic("off", (templates.x[:1_000], np.full(1_000, 0.33)))

@@ -24,6 +24,8 @@ from gridless.templates.arrays import Array
 if TYPE_CHECKING:
     from gridless.measurement.likelihood import MeasurementLikelihood
 
+NAMED = 3  # systematics that one warning names
+
 
 def make_estimate(likelihood: "MeasurementLikelihood") -> MeasurementEstimate:
     """The estimate at the minimum of a likelihood."""
@@ -212,7 +214,11 @@ def _gap_warnings(
         left, each = terms[number].left_open(joint.best, row)
         alone = replace(one, budget={**one.budget, MODEL: left})
         found += gap_warnings(channel, values, [alone])
-        for systematic, size in each.items():
-            what = f"the values of theta and of {systematic} that are simulated; add some"
-            found += warnings.gap_warnings(one.name, (size, one.stat, 0.0), what)
+        wide = {name: size for name, size in each.items() if warnings.is_wide(size, one.stat, 0.0)}
+        if wide:
+            order = sorted(wide, key=lambda name: -wide[name])
+            more = f" and {len(order) - NAMED} others" if len(order) > NAMED else ""
+            what = f"the values of theta and of {', '.join(order[:NAMED])}{more} that are simulated"
+            sizes = float(np.hypot.reduce(list(wide.values()))), one.stat, 0.0
+            found += warnings.gap_warnings(one.name, sizes, f"{what}; add some")
     return found
