@@ -18,6 +18,7 @@ from gridless.errors import InputError
         ("a: 2001-99-99", "not YAML"),
         ("a: " + "9" * 5_000, "not YAML"),
         ("a: 'x", "line 1: not YAML"),
+        ('a: 1\nb: {"\\udcff": x}', r"line 2: '\\udcff' is no text; spell it in UTF-8"),
         ("#" * 1_100_000, "characters of YAML"),
     ],
 )

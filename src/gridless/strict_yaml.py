@@ -1,6 +1,7 @@
-"""YAML without its traps: no key twice, no aliases, no absurd depth or size."""
+"""YAML without its traps: no key twice, no aliases, no half characters, no absurd depth or size."""
 
 from typing import Any
+from unicodedata import category
 
 import yaml
 
@@ -8,6 +9,7 @@ from gridless.errors import InputError
 
 MAX_SIZE = 1_000_000  # characters; an analysis has some thousand
 MAX_DEPTH = 20  # lists in lists; an analysis has four
+HALF = {"Cs"}  # the Unicode category of halves of characters, "\\udcff"
 
 
 def load(text: str, name: str) -> tuple[Any, yaml.Node]:
@@ -54,6 +56,8 @@ def _check_events(text: str, name: str) -> None:
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
             raise InputError(f"{name}: line {line}: an alias, *{event.anchor}; write it out")
+        if isinstance(event, yaml.ScalarEvent) and HALF & {category(c) for c in event.value}:
+            raise InputError(f"{name}: line {line}: {event.value!r} is no text; spell it in UTF-8")
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:

@@ -56,6 +56,12 @@ def test_flags_that_are_missing_or_wrong(bounds, observables, message):
         analysis_from_flags("t_{mtop}.csv", bounds, observables, None, None)
 
 
+@pytest.mark.parametrize(("pattern", "name"), [("t_{mtop}.csv", "\udcff"), ("\udcff_{a}.csv", "b")])
+def test_bytes_that_are_no_text_are_spelt_out_in_what_is_wrong_with_them(pattern, name):
+    with pytest.raises(InputError, match=r"flags: .*\\udcff.* in braces, and the parameters are"):
+        analysis_from_flags(pattern, [(name, 0.0, 1.0)], ["a"], None, None)
+
+
 def test_flags_beside_an_analysis_file_are_refused_before_it_is_read():
     with pytest.raises(InputError, match=r"-x: nowhere\.yaml says it already"):
         analysis_from_flags("nowhere.yaml", [], ["a"], None, None)

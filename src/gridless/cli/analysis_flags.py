@@ -9,6 +9,7 @@ from typing import Any
 import click
 from pydantic import ValidationError
 
+from gridless import strict_json
 from gridless.analysis.analysis import Analysis
 from gridless.analysis.loading import by_channel, load_analysis
 from gridless.analysis.starting import number_columns
@@ -115,6 +116,9 @@ def analysis_from_flags(
         flag = FLAGS.get(str(first["loc"][0]), str(first["loc"][0])) if first["loc"] else "flags"
         message = str(first["msg"]).removeprefix("Value error, ")
         raise InputError(f"{flag}: {message}; gridless fit --help says more") from None
+    except UnicodeEncodeError as error:  # bytes that are no text, in what a check says of them
+        said = strict_json.plain(error.object)
+        raise InputError(f"flags: {said}; gridless fit --help says more") from None
 
 
 def _check_bounds(bounds: Sequence[tuple[str, float, float]]) -> None:
