@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tests.attack.mutations import Generator, choose
+from tests.attack.run import begin_call
 
 import gridless as gl
 
@@ -153,6 +154,8 @@ class Problem:
         options = {"hidden": 2, "epochs": 2, "replicas": 2, "ensemble": int(choose(rng, (1, 4)))}
         for name in rng.choice(list(OPTIONS), int(choose(rng, (0, 0, 1, 2, 4))), False):
             options[str(name)] = choose(rng, OPTIONS[str(name)])
+        if self.values.shape[1] > 1 and options.get("batch") == 9:
+            options["batch"] = 90  # a thousand steps with two parameters take half a minute
         more = int(choose(rng, (0, 0, 1, 2)))
         self.said = repr((options, more))
         return gl.fit(
@@ -183,6 +186,7 @@ def problems(ground: Any, rng: Generator, folder: Path) -> str:
         model = problem.fit()
         str(model), model._repr_html_(), str(model.warnings)
         x, weights, by = problem.observed()
+        begin_call()
         likelihood = model.likelihood(x, weights, by)
         if rng.random() < 0.2:
             likelihood = likelihood + _other(problem).named("b")
@@ -190,6 +194,7 @@ def problems(ground: Any, rng: Generator, folder: Path) -> str:
         likelihood = choose(rng, (lambda one: one,) * 3 + CHANGES)(likelihood)
         estimate = likelihood.maximum()
         shown(estimate)
+        begin_call()
         choose(rng, USES)(problem, model, likelihood, name)
         if by is None and rng.random() < 0.3:
             path = folder / "model.safetensors"
@@ -243,10 +248,9 @@ USES: tuple[Callable[[Problem, gl.Model, Any, str], Any], ...] = (
     lambda p, m, one, name: one.to_cabinetry(name),
     lambda p, m, one, name: shown(m.expected(p.values[0], 50).maximum()),
     lambda p, m, one, name: shown(gl.closure(m, p.templates)),
-    # 45 estimates of two parameters, and a plan, take some ten seconds, which is no hang.
-    lambda p, m, one, name: shown(
-        gl.coverage(m, p.templates, toys=5 if len(m.grid.parameters) == 1 else 2, events=20)
-    ),
+    # 25 estimates with odd backgrounds, and a plan of two parameters, take some ten seconds, which
+    # is no hang.
+    lambda p, m, one, name: shown(gl.coverage(m, p.templates, toys=2, events=20)),
     lambda p, m, one, name: shown(gl.plan(m, 100)) if len(m.grid.parameters) == 1 else None,
     lambda p, m, one, name: shown(gl.gaps(m, 100)),
     lambda p, m, one, name: shown(gl.reliability(m)),

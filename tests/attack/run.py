@@ -53,6 +53,11 @@ class Hang(BaseException):
     """A case took too long."""
 
 
+def begin_call() -> None:
+    """The limit of time counts from here: a case that makes several calls says when each begins."""
+    _BEGUN[:] = time.monotonic(), time.process_time()
+
+
 def run_case(ground: Any, seed: int, case: int, folder: Path) -> Outcome:
     """Make and try one case in an empty folder."""
     from tests.attack.targets import all_targets
@@ -64,7 +69,7 @@ def run_case(ground: Any, seed: int, case: int, folder: Path) -> Outcome:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     signal.setitimer(signal.ITIMER_REAL, TIME_LIMIT)
-    _BEGUN[:] = time.monotonic(), time.process_time()
+    begin_call()
     try:
         with warnings.catch_warnings():
             # NumPy's and torch's own warnings say that something was not checked before.
