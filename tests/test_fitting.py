@@ -8,7 +8,7 @@ from helpers import make_perceptrons
 import gridless as gl
 from gridless.examples import HardToTell, OneObservable, TwoObservables
 from gridless.training import sizing
-from gridless.training.events import input_transformation, split_events
+from gridless.training.events import split_events
 
 QUICK = {"hidden": (3,), "epochs": 2}
 
@@ -158,33 +158,6 @@ def test_one_layer_may_be_a_number(templates):
 def test_nothing_is_printed_in_a_pipe(templates, capfd):
     gl.fit(templates, **QUICK)
     assert capfd.readouterr() == ("", "")
-
-
-def test_heavy_tails_are_bent_in():
-    random = np.random.default_rng(1)
-    x = np.stack([random.normal(5, 2, 20_000), np.exp(3 * random.normal(size=20_000))], axis=1)
-    centre, scale, bend = input_transformation(x)
-    assert bend.tolist() == [0, 1]
-    assert centre[0] == pytest.approx(5, abs=0.05)
-    assert scale[0] == pytest.approx(2, abs=0.05)
-    inputs = np.arcsinh((x[:, 1] - centre[1]) / scale[1])
-    assert np.abs(inputs).max() < 15
-
-
-def test_marks_of_missing_values_do_not_hide_the_others():
-    random = np.random.default_rng(1)
-    x = random.normal(5, 2, (20_000, 3))
-    x[:7_000, 0] = -999.0  # no second jet
-    x[:7_000, 1] = 0.0  # an edge that is not far
-    x[:, 2] = random.random(20_000) < 0.3
-    centre, scale, bend = input_transformation(x)
-    assert bend.tolist() == [1, 0, 0]
-    assert centre[0] == pytest.approx(5, abs=0.1)
-    assert scale[0] == pytest.approx(2, abs=0.1)
-    assert (centre[1:], scale[1:]) == (
-        pytest.approx(x[:, 1:].mean(axis=0)),
-        pytest.approx(x[:, 1:].std(axis=0)),
-    )
 
 
 def test_a_cauchy_observable_can_be_used():

@@ -187,7 +187,7 @@ def test_onnx_gives_what_the_model_gives():
 
     templates = TwoObservables().templates(300, seed=1)
     model = gl.fit(templates, network=small, ensemble=2, epochs=1, replicas=0)
-    model.network.bend[0] = 0.7
+    model.network.bend[0], model.network.shift[0] = 0.7, 0.2
     x = templates.x[:50]
     made = onnx.load_model_from_string(onnx_bytes(model))
     (y,) = ReferenceEvaluator(made).run(None, {"x": x.astype(np.float32)})

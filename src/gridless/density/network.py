@@ -63,6 +63,7 @@ class Network(nn.Module):
     mean_rest: Tensor
     scale: Tensor
     bend: Tensor
+    shift: Tensor
     low: Tensor
     high: Tensor
     templates: Tensor | None
@@ -89,6 +90,7 @@ class Network(nn.Module):
         self.register_buffer("mean_rest", torch.zeros(inputs))
         self.register_buffer("scale", torch.ones(inputs))
         self.register_buffer("bend", torch.zeros(inputs))
+        self.register_buffer("shift", torch.zeros(inputs))
         # The least and the largest of every standardised observable in the simulation.
         self.register_buffer("low", torch.full((inputs,), -UNLIMITED))
         self.register_buffer("high", torch.full((inputs,), UNLIMITED))
@@ -129,10 +131,10 @@ class Network(nn.Module):
         start[self._logits :] = self.basis.start(self.components).reshape(-1)
         self.conditioner.initialise(generator, start)
 
-    def set_inputs(self, mean: Tensor, scale: Tensor, bend: Tensor) -> None:
-        """Set how observables are standardised."""
-        self.mean, self.scale, self.bend = mean.float(), scale.float(), bend.float()
-        self.mean_rest = (mean - self.mean).float()
+    def set_inputs(self, mean: Tensor, scale: Tensor, bend: Tensor, shift: Tensor) -> None:
+        """Set how observables are standardised: see `Standardisation`."""
+        self.mean, self.mean_rest = mean.float(), (mean - mean.float()).float()
+        self.scale, self.bend, self.shift = scale.float(), bend.float(), shift.float()
 
     def standardise(self, x: Tensor) -> Tensor:
         """Observables in units of their spread, clamped to the range of the simulation: what
@@ -143,13 +145,13 @@ class Network(nn.Module):
     def unlimited(self, x: Tensor) -> Tensor:
         """(x - mean) / scale, with heavy tails bent in.
 
-        y = asinh(b (x - mean) / scale) / b for an observable with b > 0.
+        y = asinh(b (x - mean) / scale) / b - shift for an observable with b > 0.
         """
         y = (x - self.mean - self.mean_rest) / self.scale
         if not bool(self.bend.any()):
             return y
         b = self.bend.clamp(min=MIN_BEND)
-        return torch.where(self.bend > 0, torch.asinh(b * y) / b, y)
+        return torch.where(self.bend > 0, torch.asinh(b * y) / b, y) - self.shift
 
     def far(self, x: Tensor) -> Tensor:
         """Which observables (events, observables) lie farther outside of the simulation than it is

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gridless import distributed
+from gridless.density.inputs import standardisation
 from gridless.density.network import Network
 from gridless.errors import InputError
 from gridless.templates.arrays import LEAST_WORTH, Array, slices, unusable_units, worth
@@ -16,15 +17,6 @@ from gridless.templates.templates import Templates
 
 # Events of one pass of the network.
 CHUNK_EVENTS = 32_768
-# Events that decide how observables are standardised.
-STANDARDISED_EVENTS = 100_000
-# An observable is bent in if 0.1 percent of its events lie farther from the median than so many
-# times half the width of the middle 68 percent.
-HEAVY_TAIL = 10
-# A value that more than this share of the events have in common is a mark, such as -999 for a jet
-# that is missing, or an edge; it says nothing of how wide the others are. So many events show it.
-MARK_SHARE = 0.01
-MARK_EVENTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -169,7 +161,7 @@ def check_parts(templates: Templates, part: NDArray[np.int64], parts: int) -> No
 def _standardised(templates: Templates, weights: Array, network: Network) -> Events:
     """Set the network's standardisation from the templates and apply it to them."""
     network.set_inputs(
-        *(distributed.of_first(torch.as_tensor(v)) for v in input_transformation(templates.x))
+        *(distributed.of_first(torch.as_tensor(v)) for v in standardisation(templates.x))
     )
     _check_scale(templates, network)
     inputs = network.unlimited(torch.as_tensor(templates.x)).float()
@@ -194,35 +186,6 @@ def _check_scale(templates: Templates, network: Network) -> None:
     for name, column, fit in zip(templates.observables, templates.x.T, fits, strict=True):
         if not fit:
             raise unusable_units(name, column)
-
-
-def input_transformation(x: Array) -> tuple[Array, Array, Array]:
-    """Centre, scale and bend of each observable: y = (x - centre) / scale, and asinh(y) where the
-    bend is 1.
-
-    Usually the mean and the standard deviation, without bend. For heavy tails (one event in a
-    thousand is farther from the median than ten times half the width of the middle 68 percent):
-    the median, that half width, and bend 1. A single value that many events have in common, such as
-    the mark of a missing one, does not count for median and width.
-    """
-    sample = x[:: max(1, len(x) // STANDARDISED_EVENTS)]
-    unmarked = [_without_mark(column) for column in sample.T]
-    low, median, high = np.transpose([np.quantile(c, [0.1587, 0.5, 0.8413]) for c in unmarked])
-    half = 0.5 * (high - low)
-    far = np.quantile(np.abs(sample - median), 0.999, axis=0)
-    heavy = (far > HEAVY_TAIL * half) & (half > 0)
-    mean, scale = x.mean(axis=0), x.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    return np.where(heavy, median, mean), np.where(heavy, half, scale), heavy.astype(float)
-
-
-def _without_mark(column: Array) -> Array:
-    """The values but for the most frequent one, where many events have it and others do not."""
-    some = column[:: max(1, len(column) // MARK_EVENTS)]
-    values, counts = np.unique(some, return_counts=True)
-    if counts.max() <= MARK_SHARE * len(some) or len(values) == 1:
-        return column
-    return np.asarray(column[column != values[counts.argmax()]])
 
 
 def _assign_folds(templates: Templates, folds: int, generator: torch.Generator) -> Tensor:

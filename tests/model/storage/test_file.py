@@ -267,6 +267,15 @@ def test_headers_that_make_no_model(path, changes, message):
         gl.load(path)
 
 
+def test_a_file_from_before_observables_could_be_shifted(model, path):
+    arrays, metadata = read(path)
+    assert not arrays.pop("network.shift").any()
+    header = json.loads(metadata["gridless"])
+    header.pop("digest")
+    rewrite(path, arrays, header)
+    assert gl.load(path).network.shift.tolist() == model.network.shift.tolist()
+
+
 @pytest.mark.parametrize("prior", ["dividd", None, 3])
 def test_unknown_choices(path, prior):
     arrays, metadata = read(path)

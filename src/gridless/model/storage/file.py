@@ -333,6 +333,8 @@ def _build_network(
     with torch.device("meta" if ours else "cpu"):
         conditioner = make_conditioner(made_by, inputs, outputs, members, header.network_options)
         network = Network(conditioner, basis, header.components, inputs, templates, log_share)
+    # Files that were written before observables could be shifted.
+    state.setdefault("shift", torch.zeros(inputs))
     for name, array in network.state_dict().items():
         check_shape(name, state[name], *array.shape, kind=array.dtype)
     network.load_state_dict(state, assign=ours)

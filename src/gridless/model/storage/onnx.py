@@ -109,8 +109,8 @@ def _by_hand(network: Network) -> Any:
 
 
 def _standardised(network: Network, constant: Callable[..., str], apply: Callable[..., str]) -> str:
-    """`Network.standardise`: y, or asinh(b y) / b where the bend b is above 0, between the ends of
-    what was simulated."""
+    """`Network.standardise`: y, or asinh(b y) / b - shift where the bend b is above 0, between the
+    ends of what was simulated."""
     near = apply("Sub", ["x", constant("mean", network.mean)], "near")
     shifted = apply("Sub", [near, constant("mean_rest", network.mean_rest)], "shifted")
     plain = apply("Div", [shifted, constant("scale", network.scale)], "plain")
@@ -120,7 +120,8 @@ def _standardised(network: Network, constant: Callable[..., str], apply: Callabl
     arc = apply("Div", [apply("Asinh", [apply("Mul", [plain, b], "bent")], "asinh"), b], "arc")
     kept = apply("Mul", [plain, constant("is_straight", (~bent).float())], "kept")
     curved = apply("Mul", [arc, constant("is_bent", bent.float())], "curved")
-    unlimited = apply("Add", [kept, curved], "unlimited")
+    added = apply("Add", [kept, curved], "added")
+    unlimited = apply("Sub", [added, constant("shift", network.shift)], "unlimited")
     above = apply("Max", [unlimited, constant("low", network.low)], "above")
     return apply("Min", [above, constant("high", network.high)], "standard")
 
@@ -149,7 +150,7 @@ class _Members(nn.Module):
         b = network.bend.clamp(min=MIN_BEND)
         u = (b * y).abs()
         arc = y.sign() * torch.log(u + torch.sqrt(u * u + 1)) / b
-        y = torch.where(network.bend > 0, arc, y)
+        y = torch.where(network.bend > 0, arc, y) - network.shift
         y = torch.minimum(torch.maximum(y, network.low), network.high)
         return torch.stack([member(y) + self.start for member in self.members])
 
