@@ -77,6 +77,19 @@ def test_small_correlations_are_left_out(estimate):
         gl.draw_correlations(estimate, least=1.5)
 
 
+def test_a_parameter_at_a_bound_has_no_correlations(varied):
+    x = Nuisances().sample(0.0, 2_000, seed=2)
+    x[:, 0] -= 2
+    estimate = varied.likelihood(x).maximum()
+    assert estimate.value == 0
+    matrix = gl.draw_correlations(estimate).axes[0]
+    assert len(matrix.texts) == len(estimate.nuisances) ** 2
+    shown = gl.draw_correlations(estimate, least=0.4).axes[0].get_yticklabels()
+    assert "jes" in [text.get_text() for text in shown]
+    for name in ("draw_pulls", "draw_impacts"):
+        getattr(gl, name)(estimate).canvas.draw()
+
+
 def test_free_parameters_have_no_pull(estimate):
     free = replace(estimate, nuisances=(replace(estimate.nuisances[0], constraint=None),))
     for draw in (gl.draw_pulls, gl.draw_impacts):

@@ -204,7 +204,8 @@ def draw_correlations(
     if not 0 <= least < 1:
         raise InputError(f"least: {least}; give a correlation between 0 and 1")
     matrix = np.asarray(estimate.full_correlation)
-    others = np.abs(matrix - np.eye(len(matrix)))
+    # Of a parameter at a bound no correlation is known: nan.
+    others = np.nan_to_num(np.abs(matrix - np.eye(len(matrix))))
     kept = [
         i
         for i, name in enumerate(estimate.names)
@@ -224,6 +225,8 @@ def draw_correlations(
         axes.tick_params(length=0)
         if len(names) <= MOST_NUMBERS:
             for (i, j), value in np.ndenumerate(matrix):
+                if np.isnan(value):
+                    continue
                 color = "white" if abs(value) > 100 * DARK else "black"
                 place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "x-small"}
                 axes.text(j, i, f"{round(value):d}", color=color, **place)
