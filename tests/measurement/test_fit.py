@@ -1,6 +1,8 @@
 """Fits with systematics and a background, beside the exact profiled likelihood."""
 
+import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,6 +53,18 @@ def test_the_budget_adds_up_and_names_every_source(estimate):
     assert content["nuisances"]["jes"]["impacts"] == {"theta": estimate.impacts["theta"]["jes"]}
     again = pickle.loads(pickle.dumps(estimate))
     assert again.pulls == estimate.pulls
+
+
+def test_names_that_are_no_text_are_spelt_out(estimate):
+    odd = replace(
+        estimate,
+        results=tuple(replace(one, name="\udcff") for one in estimate.results),
+        nuisances=tuple(
+            replace(one, impacts={"\udcff": one.impacts["theta"]}) for one in estimate.nuisances
+        ),
+    )
+    content = json.loads(json.dumps(odd.to_dict()))
+    assert content["parameters"]["\\udcff"]["stat_low"] < estimate.value
 
 
 def test_events_that_are_left_out_or_repeated_are_told_as_without_systematics(model, estimate):

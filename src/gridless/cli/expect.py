@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from gridless import strict_json
 from gridless.cli.options import (
     as_json,
     check_model_first,
@@ -66,7 +67,8 @@ def expect(
         if level is None:
             continue
         low, high = likelihood.interval(level, name)
-        content["parameters"][name]["interval"] = {"level": level, "low": low, "high": high}
+        found = content["parameters"][strict_json.plain(name)]
+        found["interval"] = {"level": level, "low": low, "high": high}
         if not machine:
             click.echo(f"  {name}: {low:.6g} to {high:.6g} at {level:.0%}")
     if machine:

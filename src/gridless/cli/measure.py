@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 import gridless as gl
+from gridless import strict_json
 from gridless.cli.options import (
     as_json,
     channel_data,
@@ -99,7 +100,7 @@ def measure(
         shift = 0.0 if blind is None else estimate.blinded(blind).offset(name)
         low, high = ends[0] + shift, ends[1] + shift
         found = {"level": chosen, "low": low, "high": high, "method": method}
-        content["parameters"][name]["interval"] = found
+        content["parameters"][strict_json.plain(name)]["interval"] = found
         if method == "upper":
             lines.append(f"  {name} < {high:.6g} at {chosen:.0%} (upper limit, CLs)")
             continue

@@ -179,11 +179,12 @@ class MeasurementEstimate(Estimate):
             `chi2` and `dof`.
         """
         content = super().to_dict()
-        for one in self.results:
+        # By their order: names in JSON are spelt out where they are no text.
+        for one, row in zip(self.results, content["parameters"].values(), strict=True):
             # The likelihood has every uncertainty: of its interval, the share of the events.
             share = one.stat / one.error if one.error > 0 else 1.0
             low, high = (one.value + share * (end - one.value) for end in one.stat_interval)
-            content["parameters"][one.name] |= {"stat_low": low, "stat_high": high}
+            row |= {"stat_low": low, "stat_high": high}
         own = {
             "impacts": self.impacts,
             "pulls": {name: list(pull) for name, pull in self.pulls.items()},

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridless import strict_json
 from gridless.errors import InputError
 from gridless.likelihood.likelihood import Likelihood
 from gridless.report.style import (
@@ -107,7 +108,8 @@ def _draw_closure(
     true, value = one.true, one.value
     results = [estimate[one.name] for estimate in closure.estimates]
     # With systematics the likelihood has every uncertainty; `to_dict` has the share of the events.
-    told = [estimate.to_dict()["parameters"][one.name] for estimate in closure.estimates]
+    spelt = strict_json.plain(one.name)
+    told = [estimate.to_dict()["parameters"][spelt] for estimate in closure.estimates]
     inner = np.array([(row["stat_low"], row["stat_high"]) for row in told], float).T
     errors = np.abs(inner - value)
     both = np.maximum(np.abs(np.array([r.interval for r in results]).T - value), errors)
