@@ -76,6 +76,31 @@ def test_an_output_that_is_read_or_written_elsewhere_is_refused(folder, argument
     assert not kept or (folder / kept).read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["other.npz", "other.csv", "other.yaml", "other.yml"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit", "gone_{theta}.npz", *FIT, "-o"],
+        ["report", "m.safetensors", "-o"],
+        ["measure", "m.safetensors", "data.npz", "--scan"],
+        ["export", "m.safetensors", "data.npz", "--hepdata"],
+    ],
+)
+def test_events_and_analyses_are_not_replaced(folder, arguments, name):
+    (folder / name).write_text("mine")
+    result = run(*arguments, name)
+    assert result.exit_code == 2
+    assert f"{name}: would overwrite what may be events or an analysis" in result.stderr
+    assert (folder / name).read_text() == "mine"
+
+
+def test_curves_that_gridless_wrote_are_replaced(folder):
+    for arguments in (["measure", "--scan", "c.csv"], ["export", "--hepdata", "c.yaml"]):
+        for _ in range(2):
+            result = run(arguments[0], "m.safetensors", "data.npz", *arguments[1:])
+            assert result.exit_code == 0, result.output
+
+
 def test_pipes_are_refused_before_the_data_are_read(folder):
     os.mkfifo(folder / "pipe")
     for arguments in (

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 
+# How curves begin that gridless writes to files of such names.
+WRITTEN = {".csv": b"parameter,value,"}
+WRITTEN |= dict.fromkeys((".yaml", ".yml"), b"independent_variables:")
+
 as_json = click.option("--json", "machine", is_flag=True, help="Print JSON for machines.")
 where = click.option(
     "--where", metavar="EXPRESSION", help="Use only these events, in this command alone."
@@ -55,8 +59,23 @@ def _writable(ctx: click.Context, _option: click.Parameter, path: Path | None) -
     from gridless.files.write import check_writable
 
     if path is not None and not ctx.resilient_parsing:
-        check_writable(path)
+        _check_not_theirs(check_writable(path))
     return path
+
+
+def _check_not_theirs(path: Path) -> None:
+    """Refuse to replace what by its name is a file of events or an analysis, but for one that
+    gridless wrote."""
+    if not exists(path) or not (_is_data(path) or path.suffix in WRITTEN):
+        return
+    begin = WRITTEN.get(path.suffix, b"")
+    with path.open("rb") as file:
+        found = file.read(len(begin) or 1)
+    if found and found != begin:
+        raise InputError(
+            f"{path}: would overwrite what may be events or an analysis; give another name, or "
+            "remove it"
+        )
 
 
 def executor_options(command: Command) -> Command:
