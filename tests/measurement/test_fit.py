@@ -246,10 +246,16 @@ def test_the_audit_names_what_is_wrong():
         gl.Systematic("one_way", (1.02 * x, theta), (1.01 * x, theta)),
         gl.Systematic("nothing", (x * (1 + 1e-15), theta), (x + 0.0, theta)),
         gl.Systematic("fresh", *still),
+        gl.Systematic("nominal_up", (x, theta), (0.99 * x, theta)),
+        gl.Systematic("one_side", (1.01 * x, theta)),
     ]
     audit = gl.audit_systematics(templates, [*systematics, *strange])
     assert not audit["one_way: same sign"].met
     assert not audit["nothing: vanishing"].met
+    assert not audit["nominal_up: vanishing"].met
+    assert "up changes nothing, as if it were the templates" in audit["nominal_up: vanishing"].text
+    assert audit["one_side: vanishing"].met
+    assert "one side" in audit["one_side: same sign"].text
     assert not audit["fresh: noise"].met
     assert not audit["fresh: independent"].met
     assert all(audit[f"{name}: {question}"].met for name in EXAMPLE.systematics

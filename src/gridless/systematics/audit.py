@@ -12,7 +12,7 @@ from scipy.special import chdtrc
 
 from gridless.errors import check_kind
 from gridless.results.printing import probability
-from gridless.systematics.inputs import check_backgrounds, check_systematics
+from gridless.systematics.inputs import SIDES, check_backgrounds, check_systematics
 from gridless.systematics.samples import (
     Events,
     ProcessSamples,
@@ -127,15 +127,19 @@ def _findings(
     chi2, dof = _chi2(change, covariance)
     p_value = float(chdtrc(dof, chi2)) if dof else 0.0
     nothing, chance = size**2 < NOTHING, probability(p_value)
+    still = [] if nothing else _still(ends)
     cosine = _cosine(ends)
     cost = float(np.mean(costs)) if costs else np.nan
     return [
         Finding(
             f"{name}: vanishing",
-            not nothing,
+            not nothing and not still,
             size,
             "nothing changes in any observable: leave it out, or look for a wrong file"
             if nothing
+            else f"{still[0]} changes nothing, as if it were the {of}: look for a wrong file, or "
+            "give one side alone"
+            if still
             else f"shares of events change by up to {np.abs(change).max():.2g}",
         ),
         Finding(
@@ -150,11 +154,15 @@ def _findings(
         ),
         Finding(
             f"{name}: same sign",
-            cosine < SAME_SIGN,
+            not cosine >= SAME_SIGN,
             cosine,
             "up and down change the distributions in the same direction: look at both, or give one"
             if cosine >= SAME_SIGN
-            else "up and down change the distributions in different directions",
+            else "up and down change the distributions in different directions"
+            if np.isfinite(cosine)
+            else "up and down cannot be compared within the statistics of the samples"
+            if ends
+            else "there is one side to compare",
         ),
         Finding(
             f"{name}: independent",
@@ -181,8 +189,16 @@ def _shares(events: Events, point: int, edges: _Bins) -> Mean:
     return sample_mean(np.hstack(columns), events.weights[own], key, key % FOLDS, "a variation")
 
 
+def _still(ends: list[list[tuple[Array, Array]]]) -> list[str]:
+    """Which sides change nothing at any value of theta; see `_cosine`."""
+    sizes = [[float(change @ change) for change, _ in point] for point in ends]
+    largest = np.max(sizes, axis=0) if sizes else np.full(2, np.inf)
+    return [side for side, size in zip(SIDES, largest, strict=True) if size < NOTHING]
+
+
 def _cosine(ends: list[list[tuple[Array, Array]]]) -> float:
-    """The cosine between the mean changes up and down in units of their noise; -1 within the noise.
+    """The cosine between the mean changes up and down in units of their noise; nan within the
+    noise.
 
     Parameters
     ----------
@@ -190,7 +206,7 @@ def _cosine(ends: list[list[tuple[Array, Array]]]) -> float:
         At every value of theta.
     """
     if not ends:
-        return -1.0
+        return np.nan
     found = []
     for side in range(2):
         change = np.mean([point[side][0] for point in ends], axis=0)
@@ -198,7 +214,7 @@ def _cosine(ends: list[list[tuple[Array, Array]]]) -> float:
         known = variance > 0
         found.append(np.where(known, change / np.sqrt(np.where(known, variance, 1.0)), 0.0))
     if min(float(np.mean(one**2)) for one in found) < SIGNIFICANT:
-        return -1.0
+        return np.nan
     size = np.sqrt((found[0] @ found[0]) * (found[1] @ found[1]))
     return float(found[0] @ found[1] / size)
 
