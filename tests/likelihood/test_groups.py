@@ -73,6 +73,22 @@ def test_blinding_hides_the_value_and_nothing_else(good):
         first.blinded("a")
 
 
+def test_a_bound_would_tell_the_offset(good):
+    x = EXAMPLE.sample(0.0, 2_000, seed=3) - 1
+    estimate = good.likelihood(x).maximum()
+    blinded = estimate.blinded("secret")
+    assert estimate["theta"].at_bound
+    assert np.isnan(blinded.value("theta"))
+    assert np.isnan(blinded.interval("theta", (0.0, 0.1))).all()
+    shown = blinded.to_dict()["parameters"]["theta"]
+    assert [shown[key] for key in ("value", "low", "high", "stat_low", "stat_high")] == [None] * 5
+    assert "hidden: a bound is in its interval" in str(blinded)
+    assert "bound" not in str(blinded.to_dict()["warnings"])
+    near = good.likelihood(EXAMPLE.sample(0.4, 2_000, seed=2)).maximum().blinded("secret")
+    low, high = near.interval("theta", (0.0, 0.5))
+    assert (np.isnan(low), high) == (True, 0.5 + near.offset("theta"))
+
+
 def test_groups_change_nothing_in_the_estimate_of_all_events(good):
     x = EXAMPLE.sample(0.4, 3_000, seed=14)
     plain = good.likelihood(x).maximum()

@@ -1,5 +1,6 @@
 """`gridless measure`: from observed events to an estimate."""
 
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from gridless.cli.options import (
     where,
 )
 from gridless.errors import InputError
-from gridless.likelihood.blinding import check_key
+from gridless.likelihood.blinding import AT_BOUND, check_key
 
 
 @click.command()
@@ -97,10 +98,12 @@ def measure(
     shown = estimate if blind is None else estimate.blinded(blind)
     content, lines = shown.to_dict(), [str(shown)]
     for name, ends in wider.items():
-        shift = 0.0 if blind is None else estimate.blinded(blind).offset(name)
-        low, high = ends[0] + shift, ends[1] + shift
+        low, high = ends if blind is None else estimate.blinded(blind).interval(name, ends)
         found = {"level": chosen, "low": low, "high": high, "method": method}
         content["parameters"][strict_json.plain(name)]["interval"] = found
+        if isnan(high) or (isnan(low) and method != "upper"):
+            lines.append(f"  {name} at {chosen:.0%}: {AT_BOUND}")
+            continue
         if method == "upper":
             lines.append(f"  {name} < {high:.6g} at {chosen:.0%} (upper limit, CLs)")
             continue
@@ -110,7 +113,7 @@ def measure(
         before = estimate.blinded(unblind)
         content["blind"] = {name: before.value(name) for name in estimate.parameters}
         lines += [
-            f"  with this key {name} was shown as {value:.6g}"
+            f"  with this key {name} was {'hidden' if isnan(value) else f'shown as {value:.6g}'}"
             for name, value in content["blind"].items()
         ]
     if by is not None:
