@@ -15,6 +15,7 @@ from gridless.measurement.measurement import Measurement, Nuisance
 from gridless.measurement.process import Process
 from gridless.measurement.shift import Shift, shift_powers
 from gridless.measurement.term import SummaryChannel, sums_of
+from gridless.systematics.course import NODES
 from gridless.templates.grid import Grid
 
 GRID = Grid(np.array([[1.0], [3.0]]), np.array([[0.0, 4.0]]), ("mass",))
@@ -44,6 +45,10 @@ def measurement(shifts, names=None, slope=(1.0, 0.0, 0.0), constraints=None):
         np.zeros((0, 2), int),
         np.zeros((0, m, d)),
         np.zeros((count, count)),
+        np.zeros(count),
+        np.zeros(0, int),
+        np.zeros((0, len(NODES), m, d)),
+        np.zeros((count, 2, d, d)),
     )
     return Measurement(
         GRID,

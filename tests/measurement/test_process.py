@@ -6,6 +6,7 @@ import pytest
 import gridless as gl
 from gridless.measurement.process import Process
 from gridless.measurement.shift import Shift, shift_powers
+from gridless.systematics.course import NODES
 
 D, TERMS = 3, len(shift_powers(1))
 
@@ -21,7 +22,8 @@ def process():
         np.array([[0.2], [0.8]]), np.array([[0], [1], [2]]), random.normal(size=(3, D)),
         np.zeros((3, D, 1)), np.zeros((3, D, 1)), np.tile(np.eye(D), (2, 1, 1)), np.full(2, 1e4),
         np.arange(3), *kinds, np.array([[1, 0], [2, 1]]), random.normal(size=(2, TERMS, D)),
-        np.zeros((3, 3)),
+        np.zeros((3, 3)), np.zeros(3), np.array([1]),
+        random.normal(size=(1, len(NODES), TERMS, D)), np.zeros((3, 2, D, D)),
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gridless.templates.arrays import Array
+from gridless.templates.arrays import MARK_SHARE, Array
 
 # Events that decide.
 STANDARDISED_EVENTS = 100_000
@@ -17,9 +17,7 @@ HEAVY_TAIL = 10
 # Share of the events next to an end of the distribution where its logarithm becomes a straight
 # line: it would be lost in rounding and in chance.
 NEAR_END = 0.01
-# A value that more than this share of the events have in common is a mark, such as -999 for a jet
-# that is missing, or an edge; it says nothing of how wide the others are. So many events show it.
-MARK_SHARE = 0.01
+# Events that show which values are marks.
 MARK_EVENTS = 10_000
 
 

@@ -11,13 +11,14 @@ from gridless.measurement.features import Features
 from gridless.measurement.measurement import Measurement, Nuisance, Share
 from gridless.measurement.process import Process
 from gridless.measurement.shift import Shift, shift_powers
+from gridless.systematics.course import NODES
 from gridless.systematics.statistics import FOLDS
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
 
 OWN = (
     "t", "powers", "coefficients", "noise", "open", "covariance", "size", "pairs", "crossed",
-    "untold",
+    "untold", "cubes", "coursed", "course", "spread",
 )  # fmt: skip
 OF_SHIFT = ("coefficients", "response", "covariance", "open")
 KINDS = ("linear", "square")
@@ -132,7 +133,12 @@ def _process(
 ) -> Process:
     if len(set(which)) < len(which) or any(not 0 <= one < nuisances for one in which):
         raise ValueError(f"{prefix}systematics")
-    own = {name: arrays[prefix + name] for name in OWN}
+    # Files that were written before courses have none.
+    shape = len(NODES), len(shift_powers(width)), d
+    none = {"coursed": np.zeros(0), "course": np.zeros((0, *shape))}
+    none["cubes"] = np.zeros(len(which))
+    none["spread"] = np.zeros((len(which), 2, d, d))
+    own = none | {name: arrays[prefix + name] for name in OWN if prefix + name in arrays}
     points, terms = len(own["t"]), len(own["powers"])
     _shape(prefix + "t", own["t"], points, width)
     _shape(prefix + "powers", own["powers"], terms, width)
@@ -147,6 +153,13 @@ def _process(
         raise ValueError(f"{prefix}pairs")
     _shape(prefix + "crossed", own["crossed"], len(pairs), len(shift_powers(width)), d)
     _shape(prefix + "untold", own["untold"], len(which), len(which))
+    _shape(prefix + "coursed", own["coursed"], len(own["coursed"]))
+    coursed = own["coursed"].astype(np.int64)
+    if coursed.size and not (coursed.min() >= 0 and coursed.max() < len(which)):
+        raise ValueError(f"{prefix}coursed")
+    _shape(prefix + "course", own["course"], len(coursed), *shape)
+    _shape(prefix + "cubes", own["cubes"], len(which))
+    _shape(prefix + "spread", own["spread"], len(which), 2, d, d)
     if own["powers"].size and not (own["powers"].min() >= 0 and own["powers"].max() <= MAX_POWER):
         raise ValueError(f"{prefix}powers")
     linear, square = (
@@ -156,7 +169,7 @@ def _process(
     return Process(
         own["t"], own["powers"].astype(np.int64), own["coefficients"], own["noise"], own["open"],
         own["covariance"], own["size"], np.array(which, np.int64), linear, square, pairs,
-        own["crossed"], own["untold"],
+        own["crossed"], own["untold"], own["cubes"], coursed, own["course"], own["spread"],
     )  # fmt: skip
 
 

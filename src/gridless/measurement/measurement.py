@@ -142,9 +142,9 @@ class Measurement:
 
     def event_covariance(self, p: Array) -> Array:
         """The covariance (d, d) of the summary of one event."""
-        t, _ = self.split(p)
+        t, alpha = self.split(p)
         state = self.at(p)
-        each = np.array([process.event_covariance(t) for process in self.processes])
+        each = np.array([process.event_covariance(t, alpha) for process in self.processes])
         rest = state.means - state.mean
         each = each + rest[:, :, None] * rest[:, None, :]
         return positive(np.tensordot(state.shares, each, 1))

@@ -11,12 +11,16 @@ from scipy.sparse import csr_array
 
 from gridless.curves.polynomials import Powers
 from gridless.measurement.shift import Shift, shift_powers, shift_slopes, shift_terms
-from gridless.templates.arrays import Array
+from gridless.systematics.course import splines
+from gridless.templates.arrays import Array, symmetric_power
 
 MIN_KERNEL_EVENTS = 2000  # effective events that a covariance between templates is averaged over
 # |alpha| up to which a shift is quadratic in alpha; beyond, it is a straight line.
 STRAIGHT = 2.0
 FARTHEST = 5.0  # alpha beyond which the undetermined terms stop growing: free alphas have no limit
+CREST, MOST = 3**-0.5, 2 * 3**-1.5  # where |alpha^3 - alpha| is largest between the nodes: so much
+MOST_CUBE = 0.6  # of a shift, in alpha^3 - alpha: of a peak that is shifted by twice its width
+LEAST_SPREAD = 0.25  # of the nominal covariance, and its inverse: more is extrapolated too far
 LEAST_SHIFT = 1e-12  # spreads of one event: a smaller shift counts as 0
 
 
@@ -58,6 +62,15 @@ class Process:
     untold : array (systematics, systematics)
         The standard deviation of second-order terms that no sample determines, in units of the
         product of the two shifts, each in spreads of one event; on the diagonal alpha_k^2.
+    cubes : array (systematics,)
+        The standard deviation of alpha^3 - alpha of those whose events are not known between the
+        variations, in units of the cube of their shift in spreads of one event.
+    coursed : array (coursed,) of int
+        Which of its systematics are seen to do more in alpha than a parabola.
+    course : array (coursed, nodes, terms, d)
+        What that is at the nodes of `splines`, as polynomials like those of the shifts.
+    spread : array (systematics, 2, d, d)
+        What each does to the covariance of one event, in alpha and in alpha^2.
     """
 
     t: Array
@@ -73,6 +86,10 @@ class Process:
     pairs: NDArray[np.int64]
     crossed: Array
     untold: Array
+    cubes: Array
+    coursed: NDArray[np.int64]
+    course: Array
+    spread: Array
 
     @cached_property
     def shift_powers(self) -> Powers:
@@ -129,6 +146,14 @@ class Process:
             flat = self.crossed.reshape(len(self.pairs), -1)
             moved = moved + ((one * two) @ flat).reshape(moved.shape)
             by_alpha = by_alpha + together
+        if len(self.coursed):
+            value, change, _ = splines(a[..., self.coursed])
+            mean = mean + np.einsum("...kn,...m,knmd->...d", value, phi, self.course)
+            moved = moved + np.einsum("...kn,knmd->...md", value, self.course)
+            by_alpha = by_alpha.copy()
+            by_alpha[..., self.coursed, :] += np.einsum(
+                "...kn,...m,knmd->...kd", change, phi, self.course
+            )
         by_t = shift_slopes(t, self.powers) @ self.coefficients + dphi @ moved
         return Point(mean, by_t, by_alpha)
 
@@ -139,14 +164,28 @@ class Process:
         phi = shift_terms(t[: self.t.shape[1]], self.shift_powers)
         second = np.einsum("m,kmd,d->k", phi, self._shifts[1], along)
         bends = np.diag(np.where(np.abs(a) <= STRAIGHT, 2 * second, 0.0))
+        if len(self.coursed):
+            change = splines(a[self.coursed])[2]
+            own = np.einsum("kn,m,knmd,d->k", change, phi, self.course, along)
+            bends[self.coursed, self.coursed] += own
         crossed = (phi @ self._by_term).reshape(len(self.pairs), len(along)) @ along
         bends[self.pairs[:, 0], self.pairs[:, 1]] += crossed
         bends[self.pairs[:, 1], self.pairs[:, 0]] += crossed
         return bends
 
-    def event_covariance(self, t: Array) -> Array:
-        """The covariance (d, d) of one event at t: the average of those of near points."""
-        return np.asarray(np.tensordot(self._kernel(t[: self.t.shape[1]]), self.covariance, 1))
+    def event_covariance(self, t: Array, alpha: Array) -> Array:
+        """The covariance (d, d) of one event at t, the average of those of near points, with its
+        systematics at alpha."""
+        nominal = np.tensordot(self._kernel(t[: self.t.shape[1]]), self.covariance, 1)
+        a = np.clip(alpha[self.systematics], -STRAIGHT, STRAIGHT)
+        if not a.any():
+            return np.asarray(nominal)
+        change = np.einsum("xk,kxij->ij", np.array([a, a**2]), self.spread)
+        root = symmetric_power(nominal, 0.5)
+        back = symmetric_power(nominal, -0.5)
+        values, vectors = np.linalg.eigh(back @ change @ back)
+        factors = (1 + values).clip(LEAST_SPREAD, 1 / LEAST_SPREAD)
+        return np.asarray(root @ (vectors * factors) @ vectors.T @ root)
 
     def statistics(self, t: Array, size: Array) -> Array:
         """The covariance (d, d) of the mean from finite simulation, with systematics of the typical
@@ -181,7 +220,8 @@ class Process:
     def _undetermined(self, phi: Array, a: Array) -> Array:
         """The variances (systematics, d) of terms that no sample determines: those of second order,
         equal in all components since their direction is not known; and alpha^3 - alpha, whose ratio
-        to the square is taken to be that of the square to the linear term."""
+        to the square is taken to be that of the square to the linear term, or which is as large as
+        that of shifted peaks. Up to the typical alpha that counts which is farthest from a node."""
         a = np.clip(a, -FARTHEST, FARTHEST)
         first, second = np.einsum("m,xkmd->xkd", phi, self._shifts)
         noise = [np.trace(one.noise(phi)) for one in self.linear]
@@ -191,6 +231,9 @@ class Process:
         both = (self.untold * np.outer(moved, moved) * products) ** 2
         # Each pair of systematics is counted in two rows.
         each = 0.5 * (both.sum(axis=1) + np.diag(both)) / self.coefficients.shape[1]
+        farthest = np.where(np.abs(a) < CREST, np.abs(a**3 - a), np.maximum(np.abs(a**3 - a), MOST))
+        cubes = np.minimum(self.cubes * moved**3, MOST_CUBE * moved) * (self.cubes > 0) * farthest
+        each = each + cubes**2 / self.coefficients.shape[1]
         bends = np.linalg.norm(second, axis=1)
         ratio = bends / np.maximum(moved, bends).clip(min=LEAST_SHIFT)
         return np.asarray(each[:, None] + ((ratio * (a**3 - a))[:, None] * second) ** 2)

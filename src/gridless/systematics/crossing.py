@@ -36,6 +36,15 @@ class _Moved(NamedTuple):
     there: NDArray[np.bool_]
 
 
+class OfSides(NamedTuple):
+    """Some nominal events as each side has them, the ratios of their weights there, and which are
+    on all sides."""
+
+    x: list[Array]
+    ratio: list[Array]
+    there: NDArray[np.bool_]
+
+
 class Crossing(NamedTuple):
     """What two systematics, by number, do together beyond the sum of both, in alpha_k alpha_l: at
     some points (numbers) the differences (points, d) and their variances (points, d)."""
@@ -48,9 +57,14 @@ class Crossing(NamedTuple):
     @property
     def seen(self) -> bool:
         """Whether the differences are more than noise."""
-        dof = self.differences.size
-        chi2 = float((self.differences**2 / self.variances.clip(min=LEAST_VARIANCE)).sum())
-        return chi2 > dof + SEEN * math.sqrt(2 * dof)
+        return is_seen(self.differences, self.variances)
+
+
+def is_seen(differences: Array, variances: Array) -> bool:
+    """Whether differences are more than noise."""
+    dof = differences.size
+    chi2 = float((differences**2 / variances.clip(min=LEAST_VARIANCE)).sum())
+    return chi2 > dof + SEEN * math.sqrt(2 * dof)
 
 
 def crossings(sample: ProcessSamples, summaries: Summaries) -> list[Crossing]:
@@ -74,7 +88,7 @@ def crossings(sample: ProcessSamples, summaries: Summaries) -> list[Crossing]:
         for second in range(first)
         if sample.varied[first].same
         and sample.varied[second].same
-        and not (_weights_only(sample, first) and _weights_only(sample, second))
+        and not (weights_only(sample, first) and weights_only(sample, second))
     ]
     if not pairs:
         return []
@@ -98,13 +112,13 @@ def crossings(sample: ProcessSamples, summaries: Summaries) -> list[Crossing]:
             (-1.0, alone[second], w * other.ratio),
             (1.0, before, w),
         )
-        known = _differences(point, ok, terms)
+        known = differences(point, ok, terms)
         if len(known[0]):
             found.append(Crossing((first, second), *known))
     return found
 
 
-def _differences(
+def differences(
     point: NDArray[np.int64], ok: NDArray[np.bool_], terms: Sequence[tuple[float, Array, Array]]
 ) -> tuple[NDArray[np.int64], Array, Array]:
     """Signed sums of means (sign, summaries, weights) over the same events at every point that has
@@ -129,13 +143,14 @@ def _differences(
     return np.array(points, np.int64), np.array(differences), np.array(variances)
 
 
-def _weights_only(sample: ProcessSamples, number: int) -> bool:
+def weights_only(sample: ProcessSamples, number: int) -> bool:
     """Whether a variation leaves the events where they are."""
     return all(side.x is sample.nominal.x for side in sample.varied[number].sides)
 
 
-def _moved(varied: Varied, nominal: Events, rows: NDArray[np.int64]) -> _Moved:
-    x, w = nominal.x[rows], nominal.weights[rows]
+def of_sides(varied: Varied, nominal: Events, rows: NDArray[np.int64]) -> OfSides:
+    """Some nominal events (rows) as each side of a systematic has them."""
+    w = nominal.weights[rows]
     there = np.ones(len(rows), bool)
     ends, ratios = [], []
     for side in varied.sides:
@@ -146,8 +161,13 @@ def _moved(varied: Varied, nominal: Events, rows: NDArray[np.int64]) -> _Moved:
         there &= place >= 0
         ends.append(side.x[place.clip(min=0)])
         ratios.append(side.weights[place.clip(min=0)] / np.where(w == 0, 1.0, w))
+    return OfSides(ends, ratios, there)
+
+
+def _moved(varied: Varied, nominal: Events, rows: NDArray[np.int64]) -> _Moved:
+    ends, ratios, there = of_sides(varied, nominal, rows)
     if len(ends) == 1:
-        ends.append(x)
+        ends.append(nominal.x[rows])
         ratios.append(np.ones(len(rows)))
         half = 1.0
     else:

@@ -19,6 +19,9 @@ LARGEST_SIZE = 1e15  # events: of more, sums lose single ones
 LARGEST_VALUE = 1e100  # of an observable: sums of squares of more overflow
 LEAST_EIGENVALUE = 1e-3  # of a covariance, to its median one
 LEAST_WORTH = 2.0  # events that a sample must be worth: a single one has no spread
+# A value that more than this share of the events have in common is a mark, such as -999 for a jet
+# that is missing, a count or an edge; it says nothing of how wide the others are.
+MARK_SHARE = 0.01
 
 
 def as_table(

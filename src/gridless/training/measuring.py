@@ -20,7 +20,8 @@ from gridless.measurement.measurement import Measurement, Nuisance, Share
 from gridless.measurement.process import Process
 from gridless.measurement.shift import Shift, fit_shift, shift_powers, shift_terms
 from gridless.model.evaluation import event_features
-from gridless.systematics.crossing import Crossing, crossings
+from gridless.systematics.course import NODES, courses, knows_course
+from gridless.systematics.crossing import crossings
 from gridless.systematics.inputs import Background, Systematic
 from gridless.systematics.samples import (
     Events,
@@ -31,7 +32,7 @@ from gridless.systematics.samples import (
     only_nominal,
     signal_samples,
 )
-from gridless.templates.arrays import Array, covariance_root
+from gridless.templates.arrays import Array, covariance_root, worth
 from gridless.templates.templates import Templates
 from gridless.training.carried import LEAST, carried
 from gridless.training.projections import learn_projections, straight
@@ -44,6 +45,11 @@ BENDS = 0.35
 BENDS_CARRIED = 0.2
 # Of pairs of the same events, told in every template to first order in both.
 BENDS_TOLD = 0.1
+# alpha^3 - alpha of a shift whose course is not known, in units of its cube: 0.2 to 0.3 where peaks
+# are shifted by up to their width, or made as much wider.
+CUBES = 0.3
+# Events per component of a summary that halve a change of its covariance.
+STEADY = 100
 NOWHERE = np.zeros(0)
 
 
@@ -56,6 +62,10 @@ class _Shifts(NamedTuple):
     pairs: NDArray[np.int64]
     crossed: Array
     untold: Array
+    cubes: Array
+    coursed: NDArray[np.int64]
+    course: Array
+    spread: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,13 +241,14 @@ def _shifts(
 ) -> _Shifts:
     """What the systematics of a process do; `apart` (parameters,) is how far the mean moves over
     the range, along a curve."""
-    linear, square = [], []
+    linear, square, spread = [], [], []
     told = np.ones(len(sample.varied), bool)
     for number, (varied, found) in enumerate(zip(sample.varied, differences, strict=True)):
         of_linear = transform.T @ found.linear_covariance @ transform
         values = found.linear @ transform
         slope = np.outer(apart, _spread(varied, values[0], of_linear[0]))
         linear.append(fit_shift(varied.t, values, of_linear, True, slope))
+        spread.append(_steady_spread(varied, transform.T @ found.spread @ transform))
         there = np.flatnonzero(varied.template >= 0)
         if len(varied.sides) == 1 or not len(there):
             square.append(Shift(*(np.zeros_like(a) for a in linear[-1].arrays().values())))
@@ -247,11 +258,17 @@ def _shifts(
         values = found.square[there] @ transform
         square.append(fit_shift(varied.t[there], values, of_square, free_constant=False))
     which = np.array([names.index(v.name) for v in sample.varied], np.int64)
-    together = crossings(sample, lambda x, key: summaries(x, key).unseen @ transform)
+
+    def of_events(x: Array, key: NDArray[np.int64]) -> Array:
+        return np.asarray(summaries(x, key).unseen @ transform)
+
+    together = crossings(sample, of_events)
     every = {(k, j) for k in range(len(which)) for j in range(k)}
     missing = sorted(every - {one.pair for one in together})
     seen = [one for one in together if one.seen]
-    told_together = [(one.pair, _crossed(one, sample.t)) for one in seen]
+    told_together = [
+        (one.pair, _curve(sample.t[one.points], one.differences, one.variances)) for one in seen
+    ]
     phi = shift_terms(sample.t, shift_powers(sample.t.shape[1]))
     large = [pair for pair in told_together if np.linalg.norm(phi @ pair[1], axis=1).max() > LEAST]
     pairs, crossed = [pair for pair, _ in large], [polynomial for _, polynomial in large]
@@ -263,16 +280,39 @@ def _shifts(
     for k, j in missing:
         untold[k, j] = untold[j, k] = BENDS if curve is None else BENDS_CARRIED
     np.fill_diagonal(untold, np.where(told, 0.0, BENDS))
-    shape = len(pairs), len(shift_powers(sample.t.shape[1])), transform.shape[1]
+    d = transform.shape[1]
+    shape = len(pairs), len(shift_powers(sample.t.shape[1])), d
     polynomials = np.array(crossed).reshape(shape)
     both = np.array(pairs, np.int64).reshape(-1, 2)
-    return _Shifts(which, tuple(linear), tuple(square), both, polynomials, untold)
+    coursed = [one for one in courses(sample, of_events) if one.seen]
+    course = [
+        [
+            _curve(sample.t[one.points], *node)
+            for node in zip(one.differences, one.variances, strict=True)
+        ]
+        for one in coursed
+    ]
+    return _Shifts(
+        which, tuple(linear), tuple(square), both, polynomials, untold,
+        np.array([0.0 if knows_course(sample, k) else CUBES for k in range(len(which))]),
+        np.array([one.number for one in coursed], np.int64),
+        np.array(course).reshape(-1, len(NODES), *shape[1:]),
+        np.array(spread).reshape(-1, 2, *[transform.shape[1]] * 2),
+    )  # fmt: skip
 
 
-def _crossed(one: Crossing, t: Array) -> Array:
-    """What a pair does together as a polynomial (terms, d) in t."""
-    covariance = one.variances[:, :, None] * np.eye(one.variances.shape[1])
-    return fit_shift(t[one.points], one.differences, covariance, free_constant=False).coefficients
+def _steady_spread(varied: Varied, changes: Array) -> Array:
+    """The mean change of the covariance over all points (points, 2, d, d), held back as far as few
+    events make it noise."""
+    events = min(worth(side.weights.sum(), side.weights @ side.weights) for side in varied.sides)
+    size = changes.shape[-1]
+    return np.asarray(changes.mean(axis=0) * events / (events + STEADY * size))
+
+
+def _curve(t: Array, differences: Array, variances: Array) -> Array:
+    """Differences (points, d) with variances as polynomials (terms, d) in t."""
+    covariance = variances[:, :, None] * np.eye(variances.shape[1])
+    return fit_shift(t, differences, covariance, free_constant=False).coefficients
 
 
 def _spread(varied: Varied, change: Array, covariance: Array) -> Array:

@@ -85,12 +85,15 @@ class Differences:
         In alpha: half of up less down, or up less nominal.
     square, square_covariance : array (points, d), array (points, d, d)
         In alpha^2, where there are up, down and nominal; else 0.
+    spread : array (points, 2, d, d)
+        What it does to the covariance of one event, in alpha and in alpha^2.
     """
 
     linear: Array
     linear_covariance: Array
     square: Array
     square_covariance: Array
+    spread: Array
 
     def set(self, point: int, sides: list[Mean], nominal: Mean | None) -> None:
         """Take the means of the sides at a point, and that of the nominal events."""
@@ -99,10 +102,12 @@ class Differences:
             parts = [(1.0, sides[0]), (-1.0, nominal)]
         else:
             parts = [(0.5, sides[0]), (-0.5, sides[1])]
+        self.spread[point, 0] = sum(c * one.covariance for c, one in parts)
         self.linear[point], self.linear_covariance[point] = combined(parts)
         if len(sides) == 2 and nominal is not None:
             parts = [(0.5, sides[0]), (0.5, sides[1]), (-1.0, nominal)]
             self.square[point], self.square_covariance[point] = combined(parts)
+            self.spread[point, 1] = sum(c * one.covariance for c, one in parts)
 
 
 def read_process(
@@ -152,8 +157,10 @@ def read_process(
 
 
 def _no_differences(sample: ProcessSamples, size: int) -> tuple[Differences, ...]:
+    shapes = [(size,) * axes for axes in (1, 2, 1, 2)]
+    shapes.append((2, size, size))
     return tuple(
-        Differences(*(np.zeros((len(varied.t), *(size,) * axes)) for axes in (1, 2, 1, 2)))
+        Differences(*(np.zeros((len(varied.t), *shape)) for shape in shapes))
         for varied in sample.varied
     )
 
