@@ -1,7 +1,19 @@
 """The errors and warnings a user can meet, each with a text that names the cure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+
+# How what was given leads to what is asked for, by the names of the two classes.
+LEADS = {
+    ("Channels", "Model"): "one of them: channels[{name!r}]",
+    ("Channels", "Likelihood"): "channels.likelihood(x)",
+    ("Model", "Likelihood"): "model.likelihood(x)",
+    ("Channels", "Estimate"): "channels.likelihood(x).maximum()",
+    ("Model", "Estimate"): "model.likelihood(x).maximum()",
+    ("Likelihood", "Estimate"): "likelihood.maximum()",
+    ("Model", "Closure"): "gl.closure(model, samples)",
+    ("Estimate", "Likelihood"): "that whose maximum it is",
+}
 
 
 class InputError(ValueError):
@@ -24,7 +36,16 @@ def errors_of(channel: str) -> Iterator[None]:
 def check_kind(value: object, kind: type, what: str) -> None:
     """Refuse anything but an object of that kind."""
     if not isinstance(value, kind):
-        raise InputError(f"{what}: {type(value).__name__}; give a {kind.__name__}")
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        text = f"{what}: {type(value).__name__}; give {article} {kind.__name__}"
+        raise InputError(", ".join([text, *_lead(value, kind)]))
+
+
+def _lead(value: object, kind: type) -> list[str]:
+    """How to get an object of that kind from what was given, if there is a way."""
+    name = next(iter(value), "") if isinstance(value, Mapping) else ""
+    known = [(base.__name__, kind.__name__) for base in type(value).__mro__]
+    return [LEADS[pair].format(name=name) for pair in known if pair in LEADS][:1]
 
 
 def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:

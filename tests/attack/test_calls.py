@@ -102,3 +102,54 @@ def test_something_else_in_place_of_a_model(check, given):
 def test_arguments_of_a_likelihood_with_systematics(joint, call, message):
     with pytest.raises(gl.InputError, match=message):
         call(joint)
+
+
+MODEL_FIGURES = [gl.draw_history, gl.draw_check, gl.draw_prior, gl.draw_distributions]
+MODEL_FIGURES += [lambda m: gl.draw_data(m, m["soft"].likelihood(X))]
+MODEL_FIGURES += [partial(gl.write_onnx, "model.onnx")]
+
+
+@pytest.mark.parametrize("call", MODEL_FIGURES)
+def test_channels_in_place_of_a_model(model, call):
+    channels = gl.Channels({"soft": model, "hard": model})
+    cure = r"model: Channels; give a Model, one of them: channels\['soft'\]"
+    with pytest.raises(gl.InputError, match=cure):
+        call(channels)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (gl.draw_likelihood, "likelihood: Estimate; give a Likelihood, that whose maximum it is"),
+        (gl.draw_channels, "likelihood: Estimate; give a Likelihood"),
+        (lambda e: gl.draw_contours(e, "a", "b"), "likelihood: Estimate; give a Likelihood"),
+        (gl.draw_closure, "closure: Estimate; give a Closure"),
+        (lambda e: gl.save_figure(e, "a.pdf"), "figure: Estimate; give a Figure"),
+    ],
+)
+def test_figures_of_an_estimate_that_need_something_else(model, call, message):
+    with pytest.raises(gl.InputError, match=message):
+        call(model.likelihood(X).maximum())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (gl.draw_budget, r"estimate: Model; give an Estimate, model.likelihood\(x\).maximum\(\)"),
+        (gl.draw_channels, r"likelihood: Model; give a Likelihood, model.likelihood\(x\)"),
+        (gl.draw_likelihood, r"likelihood: Model; give a Likelihood, model.likelihood\(x\)"),
+        (gl.draw_pulls, "estimate: Model; give an Estimate"),
+        (gl.draw_closure, r"closure: Model; give a Closure, gl.closure\(model, samples\)"),
+        (lambda m: gl.draw_data(m, m), "likelihood: Model; give a Likelihood"),
+    ],
+)
+def test_figures_of_a_model_that_need_something_else(model, call, message):
+    with pytest.raises(gl.InputError, match=message):
+        call(model)
+
+
+@pytest.mark.parametrize("call", [gl.draw_budget, gl.draw_impacts])
+def test_figures_of_an_estimate_from_its_likelihood(joint, call):
+    cure = r"likelihood.maximum\(\)"
+    with pytest.raises(gl.InputError, match=f"Likelihood; give an Estimate, {cure}"):
+        call(joint)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.model import Model
@@ -95,6 +95,7 @@ def draw_data(
     >>> gl.draw_data(model, model.likelihood(example.sample(0.4, 1_000, seed=2)))
     <Figure size 420x360 with 2 Axes>
     """
+    check_kind(likelihood, Likelihood, "likelihood")
     names = [one.observable for one in chosen_distributions(model, observable)]
     if ax is not None and len(names) > 1:
         raise InputError(f"ax: one place for {', '.join(names)}; say which: {names[0]!r}")
@@ -234,6 +235,7 @@ def draw_budget(
     >>> gl.draw_budget(model.likelihood(example.sample(0.4, 1_000, seed=2)).maximum())
     <Figure size 520x190 with 1 Axes>
     """
+    check_kind(estimate, Estimate, "estimate")
     one = estimate[chosen_parameter(estimate.parameters, parameter)]
     sources = sorted(one.budget.items(), key=lambda pair: pair[1])
     names = [symbol(source, labels) for source, _ in sources]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridless import strict_json
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.likelihood.likelihood import Likelihood
 from gridless.report.style import (
     BLUE,
@@ -77,6 +77,7 @@ def draw_closure(
     >>> gl.draw_closure(gl.closure(model, samples))
     <Figure size 520x560 with 2 Axes>
     """
+    check_kind(closure, Closure, "closure")
     names = closure.parameters if parameter is None else (closure[parameter].name,)
     if ax is not None and len(names) > 1:
         raise InputError(f"ax: one place for {', '.join(names)}; say which: parameter={names[0]!r}")
@@ -185,6 +186,7 @@ def draw_contours(
     >>> gl.draw_contours(likelihood, "t1", "t2", true=(0.4, 0.6))
     <Figure size 520x460 with 1 Axes>
     """
+    check_kind(likelihood, Likelihood, "likelihood")
     given = {**likelihood.grid.labels, **(labels or {})}
     estimate = likelihood.maximum()
     with drawing(ax, (5.2, 4.6), experiment, legend_columns=4) as (figure, axes):
@@ -258,6 +260,7 @@ def draw_likelihood(
     >>> gl.draw_likelihood(likelihood, true=0.4)
     <Figure size 520x400 with 1 Axes>
     """
+    check_kind(likelihood, Likelihood, "likelihood")
     names = likelihood.grid.parameters
     name = chosen_parameter(names, parameter)
     estimate = likelihood.maximum()[name]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
+from gridless.likelihood.estimate import Estimate
 from gridless.likelihood.likelihood import Likelihood
 from gridless.measurement.estimate import MeasurementEstimate
 from gridless.report.style import (
@@ -273,6 +274,7 @@ def draw_channels(
     >>> gl.draw_channels(sum(one.named(f"run {i}") for i, one in enumerate(runs)))
     <Figure size 520x264 with 1 Axes>
     """
+    check_kind(likelihood, Likelihood, "likelihood")
     groups = likelihood.by()
     together = groups.together
     name = chosen_parameter(together.parameters, parameter)
@@ -319,6 +321,7 @@ def _rows(axes: Axes, names: list[str]) -> None:
 
 
 def _check(estimate: Any) -> None:
+    check_kind(estimate, Estimate, "estimate")
     if not isinstance(estimate, MeasurementEstimate) or not estimate.nuisances:
         raise InputError(
             "estimate: has no nuisance parameters; give that of a model with systematics or "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.model.model import Model
 from gridless.report.style import (
     BLUE,
@@ -59,6 +59,7 @@ def draw_history(model: Model, *, ax: Any = None, experiment: str | None = None)
     >>> gl.draw_history(model)
     <Figure size 520x360 with 1 Axes>
     """
+    check_kind(model, Model, "model")
     with drawing(ax, (5.2, 3.6), experiment) as (figure, axes):
         from matplotlib.ticker import MaxNLocator
 
@@ -122,6 +123,7 @@ def draw_check(
     >>> gl.draw_check(model)
     <Figure size 520x320 with 1 Axes>
     """
+    check_kind(model, Model, "model")
     check, grid = model.check, model.grid
     if parameter is not None and parameter not in grid.parameters:
         known = ", ".join(grid.parameters)
@@ -182,6 +184,7 @@ def draw_prior(
     >>> gl.draw_prior(model)
     <Figure size 520x320 with 1 Axes>
     """
+    check_kind(model, Model, "model")
     low, high = model.grid.bounds[0]
     theta = np.linspace(low, high, 400)
     with drawing(ax, (5.2, 3.2), experiment) as (figure, axes):
@@ -281,6 +284,7 @@ def _shortened(name: str) -> Any:
 
 def chosen_distributions(model: Model, observable: str | None) -> list[Distribution]:
     """The distributions of the templates in the model: all of them, or that of one observable."""
+    check_kind(model, Model, "model")
     if observable is not None and observable not in model.observables:
         known = ", ".join(model.observables)
         raise InputError(f"observable: there is no {observable!r}; there is {known}")

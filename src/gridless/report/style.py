@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.files.sources import as_path
 from gridless.files.write import write_whole
 
@@ -214,6 +214,9 @@ def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     path = as_path(path)
     paths = [path.with_suffix(suffix) for suffix in (".pdf", ".png")]
     with style():
+        from matplotlib.figure import Figure
+
+        check_kind(figure, Figure, "figure")
         for target in paths:
             buffer = io.BytesIO()
             figure.savefig(buffer, format=target.suffix[1:])

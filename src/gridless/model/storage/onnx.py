@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from gridless.density.conditioner import ModuleEnsemble, Perceptron
 from gridless.density.network import MIN_BEND, Network
-from gridless.errors import InputError
+from gridless.errors import InputError, check_kind
 from gridless.files.sources import as_path
 from gridless.files.write import write_whole
 from gridless.model.model import Model
@@ -210,6 +210,7 @@ def write_onnx(path: str | Path, model: Model) -> Path:
     >>> gl.write_onnx("model.onnx", model).name
     'model.onnx'
     """
+    check_kind(model, Model, "model")
     target = as_path(path)
     write_whole(target, onnx_bytes(model))
     return target
