@@ -137,8 +137,15 @@ def test_rows_of_absurd_events_are_counted_through_all_parts(good):
 
 
 def test_events_of_which_none_is_near_the_simulation_are_refused(good):
-    with pytest.raises(gl.InputError, match="all 2,000 events lie farther outside"):
-        good.likelihood(1000 * TwoObservables().sample(0.5, 2_000, seed=1) + 5_000)
+    x = TwoObservables().sample(0.5, 2_000, seed=1)
+    x[:, 1] = 1000 * x[:, 1] + 5_000
+    edges = good.summary.edges["x2"]
+    message = "all 2,000 events lie farther outside .*, such as x2 = .* in row 0 where "
+    message += f"{edges[0]:g} to {edges[-1]:g} was simulated; check units"
+    with pytest.raises(gl.InputError, match=message):
+        good.likelihood(x)
+    with pytest.raises(gl.InputError, match=message):
+        gl.read_likelihood(good, {"x1": x[:, 0], "x2": x[:, 1]})
 
 
 def test_inputs_are_held_at_the_ends_of_the_simulation(good):

@@ -39,6 +39,7 @@ from gridless.model.evaluation import mixture_of, summary_basis
 from gridless.model.observed import (
     calibrated_channel,
     calibrated_vectors,
+    check_used,
     grouped,
     learnt_channel,
     learnt_vectors,
@@ -53,7 +54,7 @@ from gridless.model.simulating import Simulating
 from gridless.results import printing
 from gridless.results.warning import EstimateWarning
 from gridless.systematics.bins import BinnedProcess
-from gridless.templates.arrays import Array, as_events, as_weights, check_total, check_used
+from gridless.templates.arrays import Array, as_events, as_weights, check_total
 from gridless.templates.grid import Grid
 from gridless.templates.histograms import bin_events
 from gridless.templates.query import FileRecord, Query
@@ -200,7 +201,8 @@ class Model(Simulating):
         if by is not None:
             return grouped(self.likelihood_of, table, given, by)
         likelihood = self.likelihood_of(table, given)
-        check_used(likelihood.events, len(table))
+        agreement = likelihood.channels[0].agreement
+        check_used(likelihood.events, len(table), agreement, self.summary.edges)
         offered = len(x) if hasattr(x, "columns") else getattr(x, "offered", None)
         if offered in (None, len(table)):
             return likelihood
@@ -229,9 +231,10 @@ class Model(Simulating):
                 "weights, or fit the model anew"
             )
         filling = fill(self.cells, self.network, table, w, far, self.observables)
+        agreement = Agreement(self.cells, filling, self.summary.audit.value_of("copies"))
         channel = replace(
             channel,
-            agreement=Agreement(self.cells, filling, self.summary.audit.value_of("copies")),
+            agreement=agreement,
             warnings=self.warnings,
             model=self.identity,
             observed=bin_events(self.summary.edges, used, of_used, self.query.labels),
@@ -239,6 +242,7 @@ class Model(Simulating):
         )
         if self.measurement is None:
             return Likelihood([channel])
+        check_used(len(used), len(table), agreement, self.summary.edges)
         sums = observed_sums(self.network, self.measurement, used, of_used)
         return MeasurementLikelihood([SummaryChannel(self.measurement, sums, channel)])
 

@@ -3,7 +3,7 @@
 Every group of events is a channel with a name.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -18,7 +18,8 @@ from gridless.calibration.distance import MeanDistance
 from gridless.calibration.source import Interpolation, TemplateNoise
 from gridless.curves import chebyshev
 from gridless.density.network import Network
-from gridless.errors import InputError
+from gridless.errors import InputError, errors_of
+from gridless.likelihood.agreement import Agreement
 from gridless.likelihood.channel import Channel
 from gridless.likelihood.estimate import MODEL, SIMULATION
 from gridless.likelihood.likelihood import Likelihood
@@ -88,15 +89,35 @@ def channel_of_sum(
     )
 
 
+def check_used(
+    used: int, events: int, agreement: Agreement | None, simulated: Mapping[str, Array]
+) -> None:
+    """Refuse observed events none of which the simulation can say anything about.
+
+    Parameters
+    ----------
+    used, events : int
+        Of how many it can say something, and how many there are.
+    agreement : Agreement, optional
+        It names some of the others.
+    simulated : mapping from str to array
+        The bins of each observable in the simulation.
+    """
+    if used:
+        return
+    text = f"x: all {events:,} events lie farther outside of the simulation than it is wide"
+    for far in agreement.filling.named[:1] if agreement else ():
+        text += f", such as {far}"
+        if far.observable in simulated:
+            edges = simulated[far.observable]
+            text += f" where {edges[0]:g} to {edges[-1]:g} was simulated"
+    raise InputError(f"{text}; check units, marks of missing values, and the order of observables")
+
+
 def observed_sums(
     network: Network, measurement: Measurement, table: Array, weights: Array | None
 ) -> Sums:
     """Sums over observed events of their summaries: all that a measurement needs of them."""
-    if not len(table):
-        raise InputError(
-            "x: no event, or none of a group, lies near enough to the simulation to count; look "
-            "for missing values and wrong units"
-        )
     parts = [
         sums_of(measurement.summaries(c.mean(0), z), None if weights is None else weights[part])
         for part, c, z in event_features(network, table)
@@ -215,6 +236,7 @@ def grouped(likelihood_of: Evaluate, table: Array, weights: Array | None, by: An
     for k, value in enumerate(values):
         own = number == k
         name = f"{value:g}" if np.issubdtype(values.dtype, np.floating) else str(value)
-        part = likelihood_of(table[own], None if weights is None else weights[own])
+        with errors_of(name):
+            part = likelihood_of(table[own], None if weights is None else weights[own])
         parts.append(part.named(name))
     return reduce(add, parts)

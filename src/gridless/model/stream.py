@@ -25,9 +25,9 @@ from gridless.files.template_files import read_known, read_templates
 from gridless.likelihood.likelihood import Likelihood
 from gridless.model.combined import Channels, models_of
 from gridless.model.model import Model
-from gridless.model.observed import grouped
+from gridless.model.observed import check_used, grouped
 from gridless.parallel import run
-from gridless.templates.arrays import Array, check_squares, check_total, check_used
+from gridless.templates.arrays import Array, check_squares, check_total
 from gridless.templates.query import FileRecord, Query
 from gridless.templates.templates import Templates
 
@@ -141,7 +141,9 @@ def _of_model(
     if weight is not None:
         check_total(sum(piece.weight for piece in results))
     likelihood = _tree_sum(found)
-    check_used(likelihood.events, sum(piece.used for piece in results))
+    agreement = likelihood.channels[0].agreement
+    used = sum(piece.used for piece in results)
+    check_used(likelihood.events, used, agreement, model.summary.edges)
     if query.selection is not None:
         likelihood = likelihood.with_offered(sum(piece.rows for piece in results))
     rest = iter(results)

@@ -189,15 +189,6 @@ def worth(total: Array, squares: Array) -> Array:
     return np.where(total > 0, total, 0.0) ** 2 / np.where(squares > 0, squares, 1.0)
 
 
-def check_used(used: int, events: int) -> None:
-    """Refuse observed events none of which the simulation can say anything about."""
-    if not used:
-        raise InputError(
-            f"x: all {events:,} events lie farther outside of the simulation than it is wide; "
-            "check the units and the order of the observables"
-        )
-
-
 def weights_or_ones(weights: Array | None, events: int) -> Array:
     """The weights of this number of events: 1 each where there are none."""
     return np.ones(events) if weights is None else weights
