@@ -230,3 +230,22 @@ def test_a_parameter_whose_sign_does_not_matter_has_templates_that_differ():
     finding = gl.Templates(x, theta, (-1, 1)).audit()["difference"]
     assert finding.met
     assert "theta = -1 and theta = 0 apart" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("factor", "times"), [(1000, "1,000 times larger"), (0.2, "5 times smaller")]
+)
+def test_a_template_in_other_units_is_named(factor, times):
+    theta = np.repeat([88.0, 89, 90, 91, 92], 2000)
+    x = np.random.default_rng(1).normal(theta, 2.5)
+    x[theta == 91] *= factor
+    audit = gl.Templates(x, theta, (87, 93), observables=["mll"], parameters=["mZ"]).audit()
+    for demand in ("gap", "overlap"):
+        assert audit[demand].text.startswith(f"mll at mZ = 91 is about {times}")
+        assert "other units, or a wrong file?" in audit[demand].text
+
+
+def test_templates_that_are_too_far_apart_are_not_said_to_be_in_other_units():
+    for theta in ([0.1, 0.2, 0.3, 0.4, 0.9], np.geomspace(0.01, 1, 6)):
+        finding = make(theta, width=0.01)
+        assert "simulate" in finding.audit()["gap"].text

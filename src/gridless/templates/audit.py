@@ -31,6 +31,8 @@ MIN_SIGNIFICANCE = 3.0  # standard deviations by which the outermost templates m
 MAX_UNEQUAL_GAPS = 1e-3  # relative; more than rounding of template values
 MAX_UNEQUAL_MARGIN = 0.01  # of half a gap
 MAX_UNEQUAL_WEIGHT = 1.01  # largest over smallest total weight of a template
+MISPLACED = 2.0  # times larger or smaller than in other templates: perhaps in other units
+MISPLACED_SPREADS = 10.0  # median deviations of the templates' sizes, beyond which one is no tail
 MAX_SAMPLE = 100_000  # events from which the edges of bins are taken
 
 
@@ -133,9 +135,11 @@ def audit(templates: "Templates", components: int, objective: str, flat_grid: bo
         one = len(grid.parameters) == 1
         findings += [_spacing(grid), _margin(grid)] if one else [_full_grid(grid)]
         findings += [_weight(templates)]
-    findings += [_size(templates), _number(grid, components), _gap(templates, pairs), _range(grid)]
+    cause = _misplaced(templates)
+    findings += [_size(templates), _number(grid, components)]
+    findings += [_gap(templates, pairs, cause), _range(grid)]
     shapes = np.stack([_histograms(templates, column) for column in templates.x.T])
-    findings += [_overlap(templates, shapes, pairs)]
+    findings += [_overlap(templates, shapes, pairs, cause)]
     findings += [_difference(templates, shapes, p) for p in range(len(grid.parameters))]
     findings += [find_copies(templates), find_sentinels(templates)]
     title = (
@@ -182,7 +186,33 @@ def _size(templates: "Templates") -> Finding:
     return Finding("size", met, float(effective[least]), text)
 
 
-def _gap(templates: "Templates", pairs: Pairs) -> Finding:
+def _misplaced(templates: "Templates") -> str:
+    """A column that is many times larger or smaller in a few templates than in all others."""
+    some = slice(None, None, max(1, len(templates) // MAX_SAMPLE))
+    template = templates.template[some]
+    for name, column in zip(templates.observables, np.abs(templates.x[some]).T, strict=True):
+        parts = [column[template == k] for k in range(len(templates.grid))]
+        size = of_first(np.array([np.median(part) if len(part) else 0.0 for part in parts]))
+        if not (size > 0).all():
+            continue
+        off = np.log(size) - np.median(np.log(size))
+        limit = max(np.log(MISPLACED), MISPLACED_SPREADS * np.median(np.abs(off)))
+        if (np.abs(off) > limit).any():
+            worst = int(np.abs(off).argmax())
+            times, side = np.exp(abs(off[worst])), "larger" if off[worst] > 0 else "smaller"
+            return (
+                f"{name} at {templates.grid.label(worst)} is about {float(f'{times:.1g}'):,.0f} "
+                f"times {side} than in the other templates: other units, or a wrong file?"
+            )
+    return ""
+
+
+def _because(cause: str, found: str, cure: str) -> str:
+    """What was found and its cure, or the cause that is behind it."""
+    return f"{cause} ({found})" if cause else f"{found}: {cure}"
+
+
+def _gap(templates: "Templates", pairs: Pairs, cause: str) -> Finding:
     """The widest gap in units of what one event resolves: |mean_a - mean_b| in x over the spread
     of x, which for a shifted Gaussian is the gap over the width of the posterior."""
     x, grid, weights = templates.x, templates.grid, templates.event_weights
@@ -199,7 +229,7 @@ def _gap(templates: "Templates", pairs: Pairs) -> Finding:
     text = f"the widest gap is {widths[worst]:.2g} of the single-event resolution ({between})"
     met = bool(widths[worst] < MAX_GAP)
     if not met:
-        text += ": nothing says what lies between; simulate a value there"
+        text = _because(cause, text, "nothing says what lies between; simulate a value there")
     return Finding("gap", met, float(widths[worst]), text)
 
 
@@ -273,7 +303,7 @@ def _number(grid: Grid, components: int) -> Finding:
     return Finding("number", met, float(len(grid)), text)
 
 
-def _overlap(templates: "Templates", shapes: Array, pairs: Pairs) -> Finding:
+def _overlap(templates: "Templates", shapes: Array, pairs: Pairs, cause: str) -> Finding:
     """The least shared area of the histograms of two neighbours."""
     first, second = np.array(pairs).T
     shared = np.minimum(shapes[:, first], shapes[:, second]).sum(axis=2)
@@ -283,7 +313,8 @@ def _overlap(templates: "Templates", shapes: Array, pairs: Pairs) -> Finding:
     where = f"{a} and {b} in {templates.observables[column]}"
     text = f"neighbours share at least {least:.0%} of their events ({where})"
     if least < MIN_OVERLAP:
-        text += ": too little to interpolate between; simulate values in between"
+        cure = "too little to interpolate between; simulate values in between"
+        text = _because(cause, text, cure)
     return Finding("overlap", least >= MIN_OVERLAP, least, text)
 
 
