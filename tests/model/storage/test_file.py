@@ -306,3 +306,11 @@ def test_names_of_files_that_are_no_text_are_spelt_out(model, tmp_path):
 def test_a_file_of_version_0_1_is_refused_and_the_error_says_to_fit_anew():
     with pytest.raises(gl.InputError, match=r"written by version 0\.1; .* fit it anew"):
         gl.load(Path(__file__).parent / "format_2.safetensors")
+
+
+def test_an_analysis_file_in_place_of_a_model(tmp_path):
+    path = tmp_path / "analysis.yaml"
+    path.write_text("templates: t_{a}.csv\n")
+    cure = f"an analysis file where a model belongs; first .* gridless fit {path} -o "
+    with pytest.raises(gl.InputError, match=cure):
+        gl.load(path)

@@ -150,6 +150,11 @@ def load(path: str | Path, network: Factory | nn.Module | None = None) -> Model 
     ('x',)
     """
     file, channel = split_channel(path)
+    if file.suffix in (".yaml", ".yml"):
+        raise InputError(
+            f"{file}: an analysis file where a model belongs; first make the model: "
+            f"gridless fit {file} -o model.safetensors"
+        )
     found, arrays = unpack(_bytes(file), _KEY, str(file), _CURE)
     if CHANNELS not in found:
         if channel is not None:
