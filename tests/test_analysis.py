@@ -73,9 +73,19 @@ def test_the_defaults_are_those_of_fit():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("parameters:\n  a: [0, one]\n", r"line 4: parameters\.a\.1: .*not 'one'"),
-        ("parameters:\n  a: [0, 1]\nfit: {seed: x}\n", r"line 5: fit\.seed: .*not 'x'"),
-        ("parameters:\n  a: [0, 1]\nfit:\n  rate: -1\n", r"line 6: fit\.rate: .*greater than 0"),
+        ("parameters:\n  a: [0, one]\n", r"line 4: parameters\.a\.1: 'one'; give a valid number$"),
+        ("parameters:\n  a: [0, 1]\nfit: {seed: x}\n", r"line 5: fit\.seed: 'x'; give a valid int"),
+        (
+            "parameters:\n  a: [0, 1]\nfit:\n  rate: -1\n",
+            r"line 6: fit\.rate: -1; give a number above 0$",
+        ),
+        ("parameters: {a: 91}\n", r"line 3: parameters: 91 for a; give its bounds, \[low, high\]$"),
+        ("parameters: {a: [91]}\n", r"line 3: parameters: \[91\] for a; give its bounds"),
+        ("parameters: {a: [1, 2, 3]}\n", r"line 3: parameters: \[1, 2, 3\] for a; give its bounds"),
+        ("parameters: [a]\n", r"line 3: parameters: \['a'\]; give each with its bounds"),
+        ("parameters: {a: [0, 1]}\nweight: 1\n", 'line 4: weight: 1; give it in quotes, "1"$'),
+        ("parameters: {a: [0, 1]}\nlabels: a\n", "line 4: labels: 'a'; give names with a value"),
+        ("parameters: {a: [0, 1]}\nsystematics: a\n", "line 4: systematics: 'a'; give a list"),
         ("parameters:\n  a: [0, 1]\nweigth: w\n", "line 5: weigth: there is no such setting"),
         ("parameters: {}\n", "line 3: parameters"),
         (
@@ -88,6 +98,13 @@ def test_errors_name_the_line(tmp_path, text, message):
     path = tmp_path / "a.yaml"
     path.write_text("templates: t_{a}.csv\nobservables: [x]\n" + text)
     with pytest.raises(InputError, match=message):
+        load_analysis(path)
+
+
+def test_an_observable_that_is_no_list_is_told_how_to_make_one(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("templates: t_{a}.csv\nparameters: {a: [0, 1]}\nobservables: mll\n")
+    with pytest.raises(InputError, match=r"line 3: observables: 'mll'; give a list, \[mll\]$"):
         load_analysis(path)
 
 

@@ -119,7 +119,7 @@ def test_fit_files_finds_the_shift(folder, model):
 
 
 WRONG = [
-    ("share: 0.1", "share: 1.2", r"line 10: backgrounds\.0\.share: .*less than 1"),
+    ("share: 0.1", "share: 1.2", r"line 10: backgrounds\.0\.share: 1.2; give a number below 1"),
     ("share: 0.1", "shar: 0.1", r"backgrounds\.0\.shar: there is no such setting; known are name"),
     ("name: tilt", "name: shift", "two are named 'shift'"),
     ("name: tilt", "name: flat", "'flat' is a systematic and a background"),
@@ -129,7 +129,7 @@ WRONG = [
     ("weight_up: w * (", "weight_up: w * ((", r"systematics\.1\.weight_up"),
     ("weight_up: w", "weight_upp: w", r"weight_upp: there is no such setting; known are name, up"),
     ("up: flat_up.npz", "up: 'flat_{theta}.npz'", "a background has no parameters"),
-    ("error: 0.03", "error: -1", r"backgrounds\.0\.error: .*greater than 0"),
+    ("error: 0.03", "error: -1", r"backgrounds\.0\.error: -1; give a number above 0"),
     ("event: number", "constraint: 0.5", "shift has two constraints"),
     (", error: 0.03", "", r"backgrounds\.0\.error: is missing"),
 ]

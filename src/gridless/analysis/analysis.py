@@ -90,7 +90,20 @@ class Analysis(BaseModel):
     @classmethod
     def _names(cls, value: Any) -> Any:
         """A list of columns is a mapping of each to itself."""
+        if isinstance(value, str):
+            raise ValueError(f"{value!r}; give a list, [{value}]")
         return {str(name): str(name) for name in value} if isinstance(value, list) else value
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _pairs(cls, value: Any) -> Any:
+        """Every parameter has two bounds."""
+        if not isinstance(value, dict):
+            raise ValueError(f"{value!r}; give each with its bounds, {{mtop: [165, 180]}}")
+        for name, bounds in value.items():
+            if not isinstance(bounds, list | tuple) or len(bounds) != 2:
+                raise ValueError(f"{bounds!r} for {name}; give its bounds, [low, high]")
+        return value
 
     @field_validator("parameters")
     @classmethod

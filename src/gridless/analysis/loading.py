@@ -14,7 +14,7 @@ from gridless import strict_yaml
 from gridless.analysis.analysis import Analysis
 from gridless.analysis.channels import CHANNELS, check_channels, check_labels, split_channels
 from gridless.errors import InputError
-from gridless.model.record import FitOptions
+from gridless.model.record import FitOptions, mended
 from gridless.systematics.settings import BackgroundFiles, SystematicFiles, TemplateFile
 
 # The settings inside of others.
@@ -130,7 +130,6 @@ def _setting(place: tuple[int | str, ...]) -> list[str]:
 
 
 def _message(where: list[str], error: Any) -> str:
-    message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
         inside = [INNER[part] for part in where[:-1] if part in INNER]
         fields = [*(inside[-1] if inside else Analysis).model_fields]
@@ -138,11 +137,7 @@ def _message(where: list[str], error: Any) -> str:
         return f"there is no such setting; known are {', '.join(fields)}"
     if error["type"] == "missing":
         return "is missing; `gridless init` writes an example"
-    # A message of our own has the value where it helps.
-    ours = error["type"] == "value_error"
-    if "input" in error and not ours and not isinstance(error["input"], dict):
-        message += f", not {error['input']!r}"
-    return message
+    return mended(error)
 
 
 def _line(node: yaml.Node, where: list[str]) -> tuple[int, bool]:

@@ -14,6 +14,13 @@ Prior = Literal["divide", "flat"]
 Activation = Literal["tanh", "silu", "relu"]
 # How messages call pydantic's limits.
 LIMITS = {"ge": "at least", "gt": "a number above", "lt": "a number below", "le": "at most"}
+# The same of its kinds.
+KINDS = {
+    "string_type": "give a text",
+    "dict_type": "give names with a value each, {name: value}",
+    "list_type": "give a list, [...]",
+    "tuple_type": "give a list, [...]",
+}
 # More than anybody has used; what is beyond would run for days or fill the memory.
 MAX_COMPONENTS = 1_000
 MIN_VALIDATION = 1e-6  # share of the events: one of a million
@@ -204,14 +211,25 @@ def explain(error: Any) -> str:
     name = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         return f"{name}: there is no such option; known are {', '.join(FitOptions.model_fields)}"
-    if error["type"] == "value_error":
-        return f"{name}: {str(error['msg']).removeprefix('Value error, ')}"
+    return f"{name}: {mended(error)}"
+
+
+def mended(error: Any) -> str:
+    """`-1; give a number of at least 0`: what one of pydantic's errors says of a setting."""
+    given, message = error["input"], str(error["msg"])
+    if error["type"] == "value_error":  # our own has the value where it helps
+        return message.removeprefix("Value error, ")
     if error["type"] == "literal_error":
-        return f"{name}: there is no {error['input']!r}; give one of {error['ctx']['expected']}"
+        return f"there is no {given!r}; give one of {error['ctx']['expected']}"
+    shown = "" if isinstance(given, dict) else f"{given!r}; "
     for key, words in LIMITS.items():
         if key in error.get("ctx", {}):
-            return f"{name}: {error['input']!r}; give {words} {error['ctx'][key]:g}"
-    return f"{name}: {error['input']!r}; {str(error['msg']).replace('Input should be', 'give')}"
+            return f"{shown}give {words} {error['ctx'][key]:g}"
+    if error["type"] == "string_type" and isinstance(given, int | float):
+        return f'{shown}give it in quotes, "{given}"'
+    known = message.replace("Input should be", "give").partition(", unable to parse")[0]
+    cure = KINDS.get(error["type"], known)
+    return f"{shown}{cure}"
 
 
 @dataclass(frozen=True)
