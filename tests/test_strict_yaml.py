@@ -19,6 +19,10 @@ from gridless.errors import InputError
         ("a: " + "9" * 5_000, "not YAML"),
         ("a: 'x", "line 1: not YAML"),
         ('a: 1\nb: {"\\udcff": x}', r"line 2: '\\udcff' is no text; spell it in UTF-8"),
+        ("a: {mZ}.csv\nb: 1", "line 1: not YAML: .*; put the pattern in quotes: a text of YA"),
+        ("a: {mt}_{mb}.csv", "line 1: not YAML: .*; put the pattern in quotes"),
+        ("a: {b: {mt}.csv}", "line 1: not YAML: .*; put the pattern in quotes"),
+        ("a: {b: {mt: 1}", "not YAML: .*; `gridless init` shows one"),
         ("#" * 1_100_000, "characters of YAML"),
     ],
 )

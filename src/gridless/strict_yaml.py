@@ -1,5 +1,6 @@
 """YAML without its traps: no key twice, no aliases, no half characters, no absurd depth or size."""
 
+import re
 from typing import Any
 from unicodedata import category
 
@@ -9,6 +10,7 @@ from gridless.errors import InputError
 
 MAX_SIZE = 1_000_000  # characters; an analysis has some thousand
 MAX_DEPTH = 20  # lists in lists; an analysis has four
+PATTERN = re.compile(r"\s\{\w+\}[^\s,}\]]")  # {mtop}.root, which YAML takes for a mapping
 HALF = {"Cs"}  # the Unicode category of halves of characters, "\\udcff"
 
 
@@ -41,7 +43,10 @@ def load(text: str, name: str) -> tuple[Any, yaml.Node]:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}:" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise InputError(f"{name}:{line} not YAML: {problem}; `gridless init` shows one") from error
+        cure = "`gridless init` shows one"
+        if mark and PATTERN.search(text.splitlines()[mark.line]):
+            cure = "put the pattern in quotes: a text of YAML may not begin with {"
+        raise InputError(f"{name}:{line} not YAML: {problem}; {cure}") from error
     except InputError:
         raise
     except (ValueError, TypeError, OverflowError) as error:
