@@ -195,3 +195,20 @@ def test_a_selection_by_an_observable_holds_for_files_and_data_frames(two_column
         found = model.likelihood(given)
         assert found.events == expected.events
         assert found.maximum().value == pytest.approx(expected.maximum().value, abs=1e-9)
+
+
+def test_a_file_without_the_parameter_may_be_meant_as_a_pattern(tmp_path):
+    write_npz(tmp_path / "t_1.npz", events_at(1))
+    source = tmp_path / "t_1.npz"
+    cure = r"no column 'mZ'.*, or give a pattern of files with \{mZ\} in the name"
+    with pytest.raises(InputError, match=cure):
+        read_templates(source, ["x"], (0, 4), parameters=["mZ"])
+    with pytest.raises(InputError, match=cure):
+        template_files.check_events(source, Query.of(["x"]), ["mZ"])
+    with pytest.raises(InputError, match=r"no column 'z'; there are x, [^{]*$"):
+        read_templates(source, ["z"], (0, 4), parameters=["y"])
+
+
+def test_a_pattern_without_the_parameter_asks_for_braces(tmp_path):
+    with pytest.raises(InputError, match="no parameter in it; put its name into braces"):
+        read_templates(f"{tmp_path}/t_*.npz", ["x"], (0, 4), parameters=["mZ"])

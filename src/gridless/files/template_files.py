@@ -1,7 +1,9 @@
 """Templates from files: by a pattern of names, by values, or by columns of one table."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,7 +153,8 @@ def check_events(
     bounds."""
     found = _files(sources, parameters)
     if found is None:
-        check_columns(sources, _query_with_theta(query, parameters))
+        with _no_braces(parameters or ()):
+            check_columns(sources, _query_with_theta(query, parameters))
         return
     files, names = found
     if bounds is not None:
@@ -165,6 +168,8 @@ def _files(sources: Any, labels: Sequence[str] | None) -> tuple[Files, Sequence[
     if is_pattern(sources):
         return _order(sources, find(sources), labels)
     if _is_table(sources):
+        if isinstance(sources, str | Path) and "*" in str(sources):
+            find(sources)  # which asks for braces
         return None
     files = _pairs(sources)
     return files, _name_values(files, labels)
@@ -268,7 +273,21 @@ def _with_theta(source: Any, query: Query, labels: Sequence[str] | None) -> Samp
             f"{label(source)}: no braces in the name; put the parameter there "
             "(mtop_{mtop}.root), or give the columns that hold it: parameters=['mtop']"
         )
-    return read_query(source, _query_with_theta(query, labels))
+    with _no_braces(labels):
+        return read_query(source, _query_with_theta(query, labels))
+
+
+@contextmanager
+def _no_braces(parameters: Sequence[str]) -> Iterator[None]:
+    """Errors of columns that are parameters say that the name of the file may have these."""
+    try:
+        yield
+    except InputError as error:
+        for name in parameters:
+            if f"no column {name!r}" in str(error):
+                more = f"or give a pattern of files with {{{name}}} in the name"
+                raise InputError(f"{error}, {more}") from error
+        raise
 
 
 def _query_with_theta(query: Query, parameters: Sequence[str]) -> Query:
