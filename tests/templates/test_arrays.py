@@ -1,5 +1,7 @@
 """Whatever users have becomes a checked table."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -163,3 +165,14 @@ def test_weights_have_one_axis():
 def test_weights_whose_squares_no_number_holds_are_refused(weight):
     with pytest.raises(InputError, match=r"weights: the largest is .*; give weights near 1"):
         as_weights([weight, 0.0, weight], 3)
+
+
+@pytest.mark.parametrize("path", ["a.csv", Path("a.csv")])
+def test_the_name_of_a_file_in_place_of_numbers_is_refused_with_the_cure(path):
+    said = "x: 'a.csv' is the name of a file; read it first: .* gl.read_likelihood"
+    with pytest.raises(InputError, match=said):
+        as_events(path)
+    with pytest.raises(InputError, match=f"systematic 'jes', up: {said}"):
+        gl.Systematic("jes", up=path)
+    with pytest.raises(InputError, match=f"background 'wj': {said}"):
+        gl.Background("wj", path, share=0.1, error=None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from numbers import Integral
+from os import PathLike
 from typing import Any
 from unicodedata import category
 
@@ -301,6 +302,11 @@ def _own_names(data: Any) -> tuple[str, ...] | None:
 
 
 def _as_floats(data: Any, what: str) -> Array:
+    if isinstance(data, PathLike) or (isinstance(data, str) and "." in data):
+        raise InputError(
+            f"{what}: {str(data)!r:.80} is the name of a file; read it first: gl.read_templates, "
+            "gl.read, or gl.read_likelihood(model, file) for observed events"
+        )
     if hasattr(data, "detach"):
         data = data.detach().cpu()
     try:
