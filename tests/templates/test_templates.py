@@ -109,3 +109,13 @@ def test_a_theta_of_its_own_for_every_event_is_refused_with_the_cure():
 def test_bounds_that_are_no_numbers_are_refused(bounds):
     with pytest.raises(gl.InputError, match="bounds: "):
         gl.Templates(X, THETA, bounds)
+
+
+def test_x_and_theta_that_are_exchanged_are_told():
+    theta = np.repeat([88.0, 90.0, 92.0], 200)
+    x = np.random.default_rng(1).normal(theta, 2.5)
+    message = "theta has 600 different values and x has 3: are they exchanged"
+    with pytest.raises(gl.InputError, match=message):
+        gl.Templates(theta, x, (87, 93))
+    with pytest.raises(gl.InputError, match="widen the bounds"):
+        gl.Templates(x, theta, (89, 93))

@@ -1,7 +1,8 @@
 """Templates: the simulated events at each value of theta, checked and ready to fit."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from html import escape
@@ -113,7 +114,8 @@ class Templates:
                 f"theta: {values.shape[1]} parameters; up to three can be estimated together: "
                 "give theta of shape (events, parameters) with fewer columns"
             )
-        grid, template = make_grid(values, bounds, known)
+        with _exchanged(table, values):
+            grid, template = make_grid(values, bounds, known)
         if len(grid) > FEW_TEMPLATES and len(table) < LEAST_EVENTS * len(grid):
             raise InputError(
                 f"theta: {len(grid):,} different values for {len(table):,} events, "
@@ -297,6 +299,21 @@ class Templates:
                     GridlessWarning,
                     stacklevel=3,
                 )
+
+
+@contextmanager
+def _exchanged(x: Array, theta: Array) -> Iterator[None]:
+    """Errors of theta say so where x and theta are exchanged: theta has hardly any values twice."""
+    try:
+        yield
+    except InputError as error:
+        few, many = (len(np.unique(one, axis=0)) for one in (x, theta))
+        if many > max(FEW_TEMPLATES, LEAST_EVENTS * few):
+            raise InputError(
+                f"theta has {many:,} different values and x has {few:,}: are they exchanged? Give "
+                "gl.Templates(x, theta, bounds)"
+            ) from error
+        raise
 
 
 def _with_labels(grid: Grid, query: Query, labels: Mapping[str, str]) -> dict[str, Any]:
