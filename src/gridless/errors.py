@@ -16,6 +16,17 @@ LEADS = {
 }
 
 
+def counted(number: int, what: str) -> str:
+    """How many of a thing.
+
+    Examples
+    --------
+    >>> counted(1, "event"), counted(2_000, "event")
+    ('1 event', '2,000 events')
+    """
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 class InputError(ValueError):
     """Something given by the user is wrong; the message says what, where and how to cure it."""
 

@@ -232,7 +232,11 @@ def test_swapped_templates_are_named(pair):
     swapped = Moments(
         T, moments.mean[order], moments.covariance[order], moments.mean_covariance[order]
     )
-    assert set(score_check(calibrate(swapped)).suspects) == set(pair)
+    check = score_check(calibrate(swapped))
+    assert set(check.suspects) == set(pair)
+    for k in pair:
+        assert f"template {k} is not like the others" in str(check)
+        assert f"mZ = {k} is not like the others" in check.text([f"mZ = {j}" for j in range(10)])
     assert score_check(calibrate(moments)).suspects == ()
 
 

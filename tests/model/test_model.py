@@ -1,6 +1,7 @@
 """The model takes events in any form and refuses those it was not made for."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ def test_every_form_of_events_gives_the_same(model_2d):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (X[:, :1], "1 column.s., but the model has 2 observable.s.; give x1, x2, in that order"),
+        (X[:, :1], "1 column, but the model has 2 observables; give x1, x2, in that order"),
         (np.column_stack([X, X]), "4 column"),
         (pd.DataFrame({"x1": X[:, 0]}), "no column x2; the model needs x1, x2"),
         (np.where(np.arange(400).reshape(200, 2) == 34, np.nan, X), "'x_1' is nan in row 17"),
@@ -45,8 +46,17 @@ def test_wrong_weights_are_refused(model_2d):
 def test_it_says_what_it_is(model_2d):
     text = repr(model_2d)
     assert "theta in [0, 1] from x1, x2" in text
-    assert "2 network(s) of 8 tanh units, 2 gaussian component(s) each" in text
+    assert "2 networks of 8 tanh units, 2 gaussian components each" in text
     assert "objective template, prior divide, max |log q| =" in text
+
+
+def test_a_suspect_template_is_named_by_its_value(model_2d):
+    model, count = replace(model_2d), len(model_2d.grid)
+    worst = np.where(np.arange(count) == 1, 1e-9, 1.0)
+    vars(model)["check"] = replace(model_2d.check, p_values=worst)
+    label = model.grid.label(1)
+    assert f"\n  {label} is not like the others (p-value 1e-09)" in repr(model)
+    assert f"{label} is not like the others" in model._repr_html_()
 
 
 def test_chunks_do_not_change_the_sum(model_2d, monkeypatch):

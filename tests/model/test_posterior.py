@@ -66,7 +66,7 @@ def test_shapes_that_do_not_fit_say_the_cure():
         make().log_prob(np.linspace(100, 120, 5))
     assert make().log_prob([105.0, 110.0]).shape == (2,)
     assert make().log_prob(105.0).shape == (2,)
-    assert "2 event(s)" in repr(make())
+    assert "2 events" in repr(make())
 
 
 def test_an_ensemble_is_the_average_density(model_2d):

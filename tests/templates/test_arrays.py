@@ -50,7 +50,7 @@ def test_names():
         (["a", "b"], None, "not a table of numbers"),
         ([], None, "no events"),
         (np.zeros((2, 2, 2)), None, "one row per event"),
-        ([[1, 2]], ["a"], "1 name\\(s\\) for 2 column"),
+        ([[1, 2]], ["a"], "1 name for 2 columns"),
         ([[1, 2]], ["a", "a"], "repeat"),
     ],
 )
@@ -100,7 +100,7 @@ def test_events_of_a_data_frame_come_by_name():
     [
         (SAMPLE, "no column c; the model needs a, c: rename the columns, or give an array"),
         (pd.DataFrame({"a": [1.0]}), "no column c"),
-        ([[1.0, 2.0, 3.0]], r"3 column\(s\), but the model has 2 observable\(s\); give a, c"),
+        ([[1.0, 2.0, 3.0]], "3 columns, but the model has 2 observables; give a, c"),
     ],
 )
 def test_events_without_the_observables(x, message):

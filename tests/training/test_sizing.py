@@ -61,9 +61,9 @@ def test_the_sizes_are_saved(tmp_path):
 def test_a_size_that_was_tried_with_more_networks_than_trained_says_so(model):
     tried = TriedSize(2, (8,), 46, 5.0, True, 0.1, 4), TriedSize(2, (8,), 46, 4.0, False, 1.0, 4)
     model = replace(model, record=replace(model.record, sizes=tried))
-    text = "degree 2, 8 hidden units, ridge 0.1, 4 networks +5.0 (taken), but 1 network(s)\n"
+    text = "degree 2, 8 hidden units, ridge 0.1, 4 networks +5.0 (taken; 1 network trained)\n"
     assert text in repr(model)
-    assert repr(model).count("but 1") == 1
+    assert repr(model).count("trained)") == 1
 
 
 def closure_of(model):

@@ -1,5 +1,6 @@
 """The score check: do the templates' own events give back their theta?"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,9 +91,13 @@ class ScoreCheck(Lines):
         return tuple(int(k) for k in order if self.p_values[k] < limit)
 
     def __str__(self) -> str:
+        return self.text([f"template {k}" for k in range(len(self.p_values))])
+
+    def text(self, names: Sequence[str]) -> str:
+        """What was found, with a name of each template."""
         text = f"Score check of {len(self.p_values)} templates: chi2/dof = {self.chi2:.1f}/"
         text += f"{self.dof:.1f}, p-value {printing.probability(self.p_value).removeprefix('= ')}"
-        found = [f"template {k} is not like the others (p-value {self.p_values[k]:.1g})"
+        found = [f"{names[k]} is not like the others (p-value {self.p_values[k]:.1g})"
                  for k in self.suspects]  # fmt: skip
         if self.scatter < FAILED_P_VALUE:
             found.append(f"templates scatter around their theta (p-value {self.scatter:.1g})")

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from simpleeval import InvalidExpression, SimpleEval
 
-from gridless.errors import InputError
+from gridless.errors import InputError, counted
 from gridless.files.table import Column
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -174,7 +174,8 @@ def _check_call(expression: str, node: ast.Call) -> None:
     inputs = getattr(FUNCTIONS[name], "nin", 3)
     if len(node.args) != inputs:
         raise InputError(
-            f"expression {expression!r}: {len(node.args)} argument(s) of {name}; give {inputs}"
+            f"expression {expression!r}: {counted(len(node.args), 'argument')} of {name}; give "
+            f"{inputs}"
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gridless.errors import InputError
+from gridless.errors import InputError, counted
 from gridless.files.read import Sample, check_columns, events_of, read_query
 from gridless.files.sources import check_distinct, find, is_pattern, label
 from gridless.templates.arrays import Array
@@ -195,7 +195,8 @@ def _pair(observables: Columns, columns: Sequence[str] | None) -> Columns:
     texts = [columns] if isinstance(columns, str) else list(columns)
     if len(labels) != len(texts):
         raise InputError(
-            f"columns: {len(texts)} expression(s) for {len(labels)} observable(s); give one each"
+            f"columns: {counted(len(texts), 'expression')} for "
+            f"{counted(len(labels), 'observable')}; give one each"
         )
     return dict(zip(labels, texts, strict=True))
 
@@ -236,7 +237,8 @@ def _name_values(files: Files, labels: Sequence[str] | None) -> Sequence[str]:
     for value, source in files:
         if len(value) != count:
             raise InputError(
-                f"{label(source)}: {len(value)} value(s) for {count} parameter(s); give one each"
+                f"{label(source)}: {counted(len(value), 'value')} for "
+                f"{counted(count, 'parameter')}; give one each"
             )
     if not files:
         raise InputError("sources: none; give at least two values with their sources")

@@ -16,7 +16,7 @@ from gridless.calibration.check import ScoreCheck, scatter_p_value, score_check
 from gridless.calibration.learnt_score import LearntScore
 from gridless.density.network import Network
 from gridless.distributed import own_threads
-from gridless.errors import GridlessWarning, InputError
+from gridless.errors import GridlessWarning, InputError, counted
 from gridless.files.expressions import names as names_in
 from gridless.files.read import ENTRY, Sample, read
 from gridless.files.sources import as_path
@@ -62,6 +62,7 @@ from gridless.templates.summary import Summary
 
 # Of a likelihood, in units of log likelihood: squares of slopes must not overflow.
 LARGEST_COEFFICIENT = 1e100
+SIZES_TRIED = "sizes tried, with the log likelihood gained on held-out events"
 
 
 @dataclass(frozen=True)
@@ -140,22 +141,27 @@ class Model(Simulating):
         network = self.network
         return (
             f"Model of {self.grid.describe()} from {', '.join(self.observables)}\n"
-            f"  {network.members} network(s) of {network.conditioner.describe()}, "
-            f"{network.components} {network.basis.name} component(s) each\n"
+            f"  {counted(network.members, 'network')} of {network.conditioner.describe()}, "
+            f"{counted(network.components, f'{network.basis.name} component')} each\n"
             f"  objective {self.options.objective}, prior {self.options.prior}, "
             f"max |log q| = {self.implied_prior.max_log:.3g}"
             + (f"\n  nuisance parameters {', '.join(self.nuisances)}" if self.nuisances else "")
-            + ("\n  sizes tried, with their gain:" if self.record.sizes else "")
+            + (f"\n  {SIZES_TRIED}:" if self.record.sizes else "")
             + "".join(f"\n    {size}" for size in self._sizes())
-            + f"\n  {self.check}"
+            + f"\n  {self._score_check()}"
         )
+
+    def _score_check(self) -> str:
+        """The score check with templates by their values."""
+        return self.check.text([self.grid.label(k) for k in range(len(self.grid))])
 
     def _sizes(self) -> list[str]:
         """The sizes that were tried. The one that was taken may have been tried with more networks
         than were then trained."""
         count = self.network.members
+        trained = f"(taken; {counted(count, 'network')} trained)"
         return [
-            str(size) + (f", but {count} network(s)" * (size.chosen and size.members != count))
+            str(size) if size.members == count else str(size).replace("(taken)", trained)
             for size in self.record.sizes
         ]
 
@@ -168,12 +174,12 @@ class Model(Simulating):
             "selection": self.query.selection or "all events",
             "nuisance parameters": ", ".join(self.nuisances),
             "network": f"{network.members} of {network.conditioner.describe()}, "
-            f"{network.components} {network.basis.name} component(s)",
+            f"{counted(network.components, f'{network.basis.name} component')}",
             "objective, prior": f"{self.options.to_dict()['objective']}, {self.options.prior}",
             "gain on held-out events": f"{record.gain:+.1f} units of log likelihood",
             "max |log q|": f"{self.implied_prior.max_log:.3g}",
-            "sizes tried, with their gain": "; ".join(self._sizes()),
-            "score check": str(self.check).partition(": ")[2],
+            SIZES_TRIED: "; ".join(self._sizes()),
+            "score check": self._score_check().partition(": ")[2],
         }
         cells = [[escape(name), escape(text)] for name, text in rows.items() if text]
         table = printing.table(["Model", ""], cells)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from gridless.curves import chebyshev
 from gridless.density.basis import box_quadrature
 from gridless.density.mixture import Mixture
-from gridless.errors import InputError
+from gridless.errors import InputError, counted
 from gridless.templates.arrays import Array, as_numbers
 from gridless.templates.grid import Grid
 
@@ -48,7 +48,7 @@ class Posterior:
         return len(self._mixture)
 
     def __repr__(self) -> str:
-        return f"Posterior of {self._grid.describe()} for {len(self):,} event(s)"
+        return f"Posterior of {self._grid.describe()} for {counted(len(self), 'event')}"
 
     def log_prob(self, theta: ArrayLike) -> Array:
         """log p(theta | x), -inf outside the bounds.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gridless import strict_json
+from gridless.errors import counted
 from gridless.likelihood.agreement import p_value
 from gridless.likelihood.warnings import SMALL_P_VALUE, rule_of
 from gridless.report.subject import Subject
@@ -95,7 +96,8 @@ def closure(subject: Subject) -> list[Check]:
     p = p_value(table.chi2, table.dof)
     slopes = [table[name].slope for name in table]
     slope = ", ".join(f"{one:.3f}" for one in slopes if one is not None)
-    text = f"{len(table.truth)} samples of known parameters: χ²/dof = {table.chi2:.1f}/{table.dof}"
+    text = f"{counted(len(table.truth), 'sample')} of known parameters: χ²/dof = "
+    text += f"{table.chi2:.1f}/{table.dof}"
     text += f" (p-value {p:.2g})" + (f", slope {slope}." if slope else ".")
     if p >= SMALL_P_VALUE:
         return [Check("Closure", text, GOOD)]

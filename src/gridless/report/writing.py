@@ -9,7 +9,7 @@ from types import NoneType
 
 from markupsafe import Markup
 
-from gridless.errors import InputError
+from gridless.errors import InputError, counted
 from gridless.files.sources import as_path
 from gridless.files.write import write_whole
 from gridless.likelihood.likelihood import Likelihood
@@ -117,7 +117,7 @@ def _intro(model: Model, channel: str) -> Markup:
     count = len(model.observables)
     labels = model.query.labels
     names = Markup(", ").join(symbol_html(n, labels.get(n, "")) for n in model.observables)
-    observables = Markup(f"{count} observable{'s' if count > 1 else ''}: {names}")
+    observables = Markup(f"{counted(count, 'observable')}: {names}")
     simulated = Markup(f"{len(model.grid)} templates of {ranges_html(model.grid)}")
     if model.files:
         simulated += f" with {sum(file.events for file in model.files):,} simulated events"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gridless.errors import InputError
+from gridless.errors import InputError, counted
 from gridless.systematics.inputs import SIDES, Background, Side, Systematic
 from gridless.systematics.statistics import check_halves, folds_of
 from gridless.templates.arrays import Array, weights_or_ones
@@ -93,8 +93,9 @@ def background_samples(background: Background, observables: int) -> ProcessSampl
     """A background with its variations."""
     if background.x.shape[1] != observables:
         raise InputError(
-            f"background {background.name!r}: {background.x.shape[1]} column(s), but the templates "
-            f"have {observables} observable(s); give the same ones, in their order"
+            f"background {background.name!r}: {counted(background.x.shape[1], 'column')}, but the "
+            f"templates have {counted(observables, 'observable')}; give the same ones, in "
+            "their order"
         )
     count = len(background.x)
     events = Events(
@@ -161,7 +162,7 @@ def _varied(one: Systematic, nominal: Events, theta: Array | None, grid: Grid | 
         point = points[len(sides)] if points else np.zeros(len(x), np.int64)
         if x.shape[1] != nominal.x.shape[1]:
             raise InputError(
-                f"{where}, {name}: {x.shape[1]} column(s), but the nominal events have "
+                f"{where}, {name}: {counted(x.shape[1], 'column')}, but the nominal events have "
                 f"{nominal.x.shape[1]}; give the same observables, in their order"
             )
         weights = side.weights
@@ -192,8 +193,8 @@ def _theta(side: Side, nominal: Events, theta: Array | None, where: str) -> Arra
     if side.theta is not None:
         if side.theta.shape[1] != theta.shape[1]:
             raise InputError(
-                f"{where}: theta has {side.theta.shape[1]} column(s), not {theta.shape[1]}; give "
-                "one for each parameter"
+                f"{where}: theta has {counted(side.theta.shape[1], 'column')}, not "
+                f"{theta.shape[1]}; give one for each parameter"
             )
         return side.theta
     if side.x is not None and len(side.x) != len(nominal.x):

@@ -9,7 +9,7 @@ from unicodedata import category
 import numpy as np
 from numpy.typing import NDArray
 
-from gridless.errors import InputError
+from gridless.errors import InputError, counted
 
 Array = NDArray[np.float64]
 
@@ -48,7 +48,8 @@ def as_table(
         labels = as_names(names, what)
         if len(labels) != columns:
             raise InputError(
-                f"{what}: {len(labels)} name(s) for {columns} column(s); give one name per column"
+                f"{what}: {counted(len(labels), 'name')} for {counted(columns, 'column')}; give "
+                "one name per column"
             )
         if len(set(labels)) != columns:
             raise InputError(f"{what}: the names {', '.join(labels)} repeat; make them distinct")
@@ -141,8 +142,9 @@ def as_events(
     table, found = as_table(x, "x", None, "x")
     if observables is not None and len(found) != len(observables):
         raise InputError(
-            f"x: {len(found)} column(s), but the model has {len(observables)} observable(s); "
-            f"give {', '.join(observables)}, in that order"
+            f"x: {counted(len(found), 'column')}, but the model has "
+            f"{counted(len(observables), 'observable')}; give {', '.join(observables)}, in "
+            "that order"
         )
     return table, as_weights(weights, len(table))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridless.distributed import of_first, total
-from gridless.errors import InputError
+from gridless.errors import InputError, counted
 from gridless.templates.arrays import LARGEST_VALUE, Array, unusable_units
 from gridless.templates.event_findings import find_copies, find_sentinels
 from gridless.templates.finding import Finding
@@ -54,7 +54,7 @@ class Audit:
     >>> audit.ok
     True
     >>> audit["number"].text
-    '10 templates for 1 component(s)'
+    '10 templates for 1 component'
     >>> sorted(audit.to_dict())
     ['findings', 'ok', 'title']
     """
@@ -144,7 +144,7 @@ def audit(templates: "Templates", components: int, objective: str, flat_grid: bo
     findings += [find_copies(templates), find_sentinels(templates)]
     title = (
         f"{_events(templates):,} events at {len(grid)} values of {grid.describe()}, "
-        f'{len(templates.observables)} observable(s), objective "{objective}"'
+        f'{counted(len(templates.observables), "observable")}, objective "{objective}"'
     )
     return Audit(title, tuple(findings))
 
@@ -295,10 +295,11 @@ def _weight(templates: "Templates") -> Finding:
 
 
 def _number(grid: Grid, components: int) -> Finding:
-    text = f"{len(grid)} templates for {components} component(s)"
+    text = f"{len(grid)} templates for {counted(components, 'component')}"
     met = len(grid) >= 3 * components
     if not met:
-        fewer = f"at most {max(1, len(grid) // 3)} component(s), or " if components > 1 else ""
+        most = counted(max(1, len(grid) // 3), "component")
+        fewer = f"at most {most}, or " if components > 1 else ""
         text += f", which can collapse onto them: use {fewer}at least {3 * components} templates"
     return Finding("number", met, float(len(grid)), text)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridless.distributed import total
+from gridless.errors import counted
 from gridless.templates.arrays import Array
 from gridless.templates.finding import Finding
 
@@ -143,14 +144,14 @@ def find_sentinels(templates: "Templates") -> Finding:
     count = 0
     for name, column in zip(templates.observables, templates.x.T, strict=True):
         for value, events in _marks(column):
-            found.append(f"{name} = {value:g} in {events:,}")
+            found.append(f"{name} = {value:g} in {counted(events, 'event')}")
             count += events
     marked, events = total(np.array([count, len(templates)], float))
     share = float(marked / events)
     if not share:
         return Finding("sentinels", True, share, "no value stands for missing ones")
     text = (
-        f"far from all other events: {', '.join(found)} event(s): such marks of missing values are "
+        f"far from all other events: {', '.join(found)}: such marks of missing values are "
         "taken for numbers; cut them, or give them a value near the others"
     )
     return Finding("sentinels", False, share, text)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gridless.errors import InputError
+from gridless.errors import InputError, counted
 from gridless.templates.arrays import Array, as_number, as_numbers
 
 MAX_TEMPLATES = 1_000_000  # of a grid: more is a mistake
@@ -229,7 +229,7 @@ def _check_bounds(bounds: ArrayLike, parameters: Sequence[str]) -> Array:
         limits = limits[None, :]
     if limits.shape != (len(parameters), 2):
         raise InputError(
-            f"bounds: shape {limits.shape} for {len(parameters)} parameter(s); "
+            f"bounds: shape {limits.shape} for {counted(len(parameters), 'parameter')}; "
             "give (low, high), or one such pair per parameter"
         )
     for name, (low, high) in zip(parameters, limits, strict=True):

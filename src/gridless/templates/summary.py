@@ -63,7 +63,7 @@ class Summary:
     >>> from gridless.examples import OneObservable
     >>> summary = summarise(OneObservable().templates(events=2_000, seed=1))
     >>> summary
-    Summary of 20,000 events at 10 values of theta in [0, 1], 1 observable(s), objective "template"
+    Summary of 20,000 events at 10 values of theta in [0, 1], 1 observable, objective "template"
     >>> Summary.from_dict(summary.to_dict()) == summary
     True
     """

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from gridless import distributed
 from gridless.density.mixture import Mixture
-from gridless.errors import InputError, check_choice
+from gridless.errors import InputError, check_choice, counted
 from gridless.registry import OBJECTIVES, call_of
 from gridless.templates.arrays import Array
 from gridless.templates.grid import Grid
@@ -197,7 +197,7 @@ class Penalty(PosteriorObjective):
             values = np.asarray(self.at, float)
             object.__setattr__(self, "at", tuple(values.tolist()))
             if len(self.at) < 2:
-                raise InputError(f"at: {len(self.at)} value(s) of theta; give at least two")
+                raise InputError("at: fewer than two values of theta; give at least two")
         if self.strength is not None and not self.strength > 0:
             raise InputError(f"strength: lambda = {self.strength}; give a positive number")
         if self.bins < 2:
@@ -228,7 +228,8 @@ class Penalty(PosteriorObjective):
         at = np.asarray(self.at, float).reshape(len(self.at), -1)
         if at.shape[1] != parameters:
             raise InputError(
-                f"penalty: at has {at.shape[1]} parameter(s); the templates have {parameters}"
+                f"penalty: at has {counted(at.shape[1], 'parameter')}; the templates have "
+                f"{parameters}"
             )
         if ((at < grid.bounds[:, 0]) | (at > grid.bounds[:, 1])).any():
             raise InputError(f"penalty: at has values outside the bounds of {grid.describe()}")

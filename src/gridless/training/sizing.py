@@ -21,7 +21,7 @@ from gridless import distributed
 from gridless.density.basis import Basis
 from gridless.density.exp_polynomial import ExpPolynomial
 from gridless.density.network import Network, make_conditioner, outputs_needed
-from gridless.errors import InputError
+from gridless.errors import InputError, counted
 from gridless.model.record import FitOptions, TriedSize
 from gridless.parallel import progress_bar
 from gridless.registry import BASES
@@ -294,8 +294,8 @@ def _basis(given: Any, size: Size, templates: Templates) -> Basis:
         basis = given
     if basis.parameters != parameters:
         raise InputError(
-            f"basis: one of {basis.parameters} parameter(s) for templates of {parameters}; "
-            f"make it with parameters={parameters}, or give its name"
+            f"basis: one of {counted(basis.parameters, 'parameter')} for templates of {parameters}"
+            f"; make it with parameters={parameters}, or give its name"
         )
     return basis
 

@@ -21,7 +21,7 @@ from gridless.density.network import (
     make_conditioner,
     outputs_needed,
 )
-from gridless.errors import InputError
+from gridless.errors import InputError, counted
 from gridless.files.sources import check_readable
 from gridless.files.write import write_whole
 from gridless.likelihood.agreement import Cells
@@ -325,7 +325,8 @@ def _build_network(
 ) -> Network:
     basis: Basis = BASES.find(header.basis).from_options(header.basis_options)
     if basis.parameters != len(grid.parameters):
-        raise InputError(f"damaged, its basis is one of {basis.parameters} parameter(s); {_CURE}")
+        of = counted(basis.parameters, "parameter")
+        raise InputError(f"damaged, its basis is one of {of}; {_CURE}")
     inputs = len(header.query.observables)
     outputs = outputs_needed(basis, header.components)
     templates, log_share = state.get("templates"), state.get("log_share")
