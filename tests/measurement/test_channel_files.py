@@ -351,12 +351,18 @@ def test_data_of_all_channels_are_found_before_any_are_read(folder, model, monke
 
 
 def test_verbs_for_one_model_say_so(folder, model):
-    for verb in (
-        ["export", model, "--onnx", folder / "a.onnx"],
-        ["closure", model, "--leave-one-out"],
-        ["closure", model, folder / "mc_{theta}.npz", "--toys", "10"],
-    ):
-        assert f"{model}:soft" in run(*verb, code=2).replace("\n", ""), verb
+    verbs = {
+        "--onnx": ["export", model, "--onnx", folder / "a.onnx"],
+        "--leave-one-out": ["closure", model, "--leave-one-out"],
+        "--toys": ["closure", model, folder / "mc_{theta}.npz", "--toys", "10"],
+    }
+    for flag, verb in verbs.items():
+        said = run(*verb, code=2)
+        assert f"{model}:soft" in said.replace("\n", ""), verb
+        assert f"{flag} takes one; give" in " ".join(said.split()), verb
+    curve = [folder / "data.npz", "--curve", folder / "a.json"]
+    said = run(*verbs["--onnx"], *curve, code=2)
+    assert "or leave --onnx out for the likelihood of all" in " ".join(said.split())
     assert not (folder / "a.onnx").exists()
 
 

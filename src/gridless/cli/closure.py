@@ -86,7 +86,7 @@ def closure(
     check_experiments(2 if toys is None else toys, events, seed)
     from gridless.parallel import cluster
 
-    trained = load_one(model) if toys is not None else gl.load(model)
+    trained = load_one(model, "--toys") if toys is not None else gl.load(model)
     check_restrictions(trained, constrain, fix)
     known = gl.read_samples(trained, samples, weight=weight, where=where)
     with cluster(dask, workers) as executor:
@@ -122,7 +122,7 @@ def _left_out(
     from gridless.model.stream import read_templates_like
     from gridless.parallel import cluster
 
-    trained = load_one(model)
+    trained = load_one(model, "--leave-one-out")
     events = None
     if templates is not None:
         events = read_templates_like(trained, templates, weight=weight, where=where)

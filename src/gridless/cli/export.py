@@ -60,7 +60,8 @@ def export(
     trained = gl.load(model)
     check_restrictions(trained, constrain, fix)
     if onnx is not None:
-        gl.write_onnx(onnx, load_one(model))
+        all_channels = ", or leave --onnx out for the likelihood of all" if curve or hepdata else ""
+        gl.write_onnx(onnx, load_one(model, "--onnx", all_channels))
     if curve or hepdata:
         likelihood = gl.read_likelihood(trained, channel_data(trained, data), weight, where)
         likelihood = restricted(likelihood, constrain, fix)

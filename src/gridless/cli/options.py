@@ -180,15 +180,25 @@ def check_model_first(
         check_outputs(written, [model, *files, *(one for one in others if one is not None)])
 
 
-def load_one(path: Path) -> "Model":
-    """The model of a file; of one with several channels, it must be `path:channel`."""
+def load_one(path: Path, what: str = "this", otherwise: str = "") -> "Model":
+    """The model of a file; of one with several channels, it must be `path:channel`.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        What takes one channel: a flag.
+    otherwise : str
+        What else may be done about it.
+    """
     import gridless as gl
 
     model = gl.load(path)
     if isinstance(model, gl.Channels):
         raise InputError(
-            f"{path}: holds the channels {', '.join(model)}, and this takes one; give "
-            f"{path}:{next(iter(model))}"
+            f"{path}: holds the channels {', '.join(model)}, and {what} takes one; give "
+            f"{path}:{next(iter(model))}{otherwise}"
         )
     return model
 
