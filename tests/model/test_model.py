@@ -108,7 +108,7 @@ def test_what_cannot_be_selected_is_told(selected):
     model, _, frame = selected
     with pytest.warns(gl.GridlessWarning, match="selection 'b < 2' is not applied, since an array"):
         model.likelihood(frame[["a"]].to_numpy()[:1000])
-    with pytest.warns(gl.GridlessWarning, match="there is no column b"):
+    with pytest.warns(gl.GridlessWarning, match=r"there is no column b; give a data frame with "):
         model.likelihood(pd.DataFrame({"m": frame.a[:1000]}))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -378,7 +378,8 @@ class Model(Simulating):
     def _not_selected(self, reason: str) -> None:
         warnings.warn(
             f"x: the model's selection {self.query.selection!r} is not applied, since {reason}; "
-            "give selected events, or read them with read_likelihood",
+            "give a data frame with the columns of the selection, or read a file with "
+            "read_likelihood; events that are selected already are right as they are",
             GridlessWarning,
             stacklevel=4,
         )
