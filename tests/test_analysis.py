@@ -60,6 +60,19 @@ def test_numbers_of_events_are_no_observables_and_bounds_are_round(tmp_path, mon
     assert list(analysis.observables) == ["E", "number_of_jets"]
 
 
+def test_observables_of_a_w_boson_are_no_weights(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    weights = "w", "w0", "w_1", "wgt", "wgt_up", "weight_mc", "w_up", "w_isr_up", "w_gen", "Weight"
+    observables = "w_mass", "W_mass", "W_pt", "w_boson_eta", "width", "weta"
+    for mass in (78, 80, 82):
+        Path(f"m_{mass}.csv").write_text(f"{','.join((*weights, *observables))}\n{'1,' * 15}1\n")
+    text = starting_analysis("m_{m}.csv")
+    Path("a.yaml").write_text(text)
+    assert tuple(load_analysis(Path("a.yaml")).observables) == observables
+    for name in weights:
+        assert f"  # {name}: {name}  # left out: a weight or an event number by its name\n" in text
+
+
 def test_the_defaults_are_those_of_fit():
     import inspect
 

@@ -56,10 +56,14 @@ fit:
 
 # Names of columns that can only be the weight of an event.
 _WEIGHT = re.compile(r"w|weights?|(event|gen|mc)_?weight", re.IGNORECASE)
-# Names of columns that are hardly observables: weights, and numbers of events and runs.
+# Names of columns that are hardly observables: weights, and numbers of events and runs. What else
+# begins with w_, such as w_mass, is that of a W boson.
 _NO_OBSERVABLE = re.compile(
-    r"w|w[_0-9].*|.*weight.*|(event|evt|run|lumi|entry|index|id)\w*|number|nr|row", re.IGNORECASE
+    r"w|w_?\d+|wgt\w*|.*weight.*|w_(\w+_)?(up|down)|w_(gen|mc|evt|nominal|pileup|pu|sf|isr|fsr|pdf)"
+    r"|(event|evt|run|lumi|entry|index|id)\w*|number|nr|row",
+    re.IGNORECASE,
 )
+LEFT_OUT = "  # left out: a weight or an event number by its name"
 
 
 def number_columns(source: str) -> list[str]:
@@ -112,7 +116,7 @@ def starting_analysis(pattern: str) -> str:
       mW: [77, 83]
     ...
       m_T: m_T
-      # weight: weight
+      # weight: weight  # left out: a weight or an event number by its name
     ...
     weight: weight
     ...
@@ -128,8 +132,9 @@ def starting_analysis(pattern: str) -> str:
     lines = ["  # All columns of the first file; delete those that are not for the fit."]
     columns = _columns_of(found[0][1], pattern)
     for name in columns:
-        mark = "# " if _NO_OBSERVABLE.fullmatch(name) else ""
-        lines.append(f"  {mark}{_quoted(name)}: {_quoted(name)}")
+        line = f"{_quoted(name)}: {_quoted(name)}"
+        out = _NO_OBSERVABLE.fullmatch(name)
+        lines.append(f"  # {line}{LEFT_OUT}" if out else f"  {line}")
     text = TEMPLATE.replace("mtop_{mtop}.root:events", _quoted(pattern), 1)
     text = text.replace("  mtop: [165, 180]", "\n".join(bounds), 1)
     example = "  m_jjb: m_jjb\n  m_jj: m_jj\n  # ratio: m_jjb / m_jj"
