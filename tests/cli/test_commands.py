@@ -118,7 +118,8 @@ def test_measure_prints_and_speaks_json(folder):
         r"mass = 0\.\d+ \+- 0\.\d+ \(0\.\d+ stat, 0\.\d+ simulation, 0\.\d+ model\)",
         result.output,
     )
-    assert "at 95%" in result.output
+    low, high = re.search(r"mass: (\S+) to (\S+) at 95%", result.output).groups()
+    assert len(low.partition(".")[2]) == len(high.partition(".")[2]) >= 2
     found = json.loads(run("measure", folder / "m.safetensors", data, "--json").output)
     mass = found["parameters"]["mass"]
     assert set(mass) >= {"value", "low", "high", "error", "error_simulation"}

@@ -17,6 +17,7 @@ from gridless.cli.options import (
     print_json,
 )
 from gridless.errors import InputError
+from gridless.results.printing import ends
 
 
 @click.command()
@@ -70,7 +71,7 @@ def expect(
         found = content["parameters"][strict_json.plain(name)]
         found["interval"] = {"level": level, "low": low, "high": high}
         if not machine:
-            click.echo(f"  {name}: {low:.6g} to {high:.6g} at {level:.0%}")
+            click.echo(f"  {name}: {ends(low, high)} at {level:.0%}")
     if machine:
         print_json(content)
 

@@ -23,6 +23,7 @@ from gridless.cli.options import (
 )
 from gridless.errors import InputError
 from gridless.likelihood.blinding import AT_BOUND, check_key
+from gridless.results.printing import ends
 
 
 @click.command()
@@ -97,8 +98,8 @@ def measure(
         gl.write_curve(scan, likelihood, "csv")
     shown = estimate if blind is None else estimate.blinded(blind)
     content, lines = shown.to_dict(), [str(shown)]
-    for name, ends in wider.items():
-        low, high = ends if blind is None else estimate.blinded(blind).interval(name, ends)
+    for name, known in wider.items():
+        low, high = known if blind is None else estimate.blinded(blind).interval(name, known)
         found = {"level": chosen, "low": low, "high": high, "method": method}
         content["parameters"][strict_json.plain(name)]["interval"] = found
         if isnan(high) or (isnan(low) and method != "upper"):
@@ -108,7 +109,7 @@ def measure(
             lines.append(f"  {name} < {high:.6g} at {chosen:.0%} (upper limit, CLs)")
             continue
         how = "" if method == "wilks" else f" ({method})"
-        lines.append(f"  {name}: {low:.6g} to {high:.6g} at {chosen:.0%}{how}")
+        lines.append(f"  {name}: {ends(low, high)} at {chosen:.0%}{how}")
     if unblind is not None:
         before = estimate.blinded(unblind)
         content["blind"] = {name: before.value(name) for name in estimate.parameters}
@@ -146,8 +147,8 @@ def _interval(
     likelihood: Any, name: str, level: float, method: str, toys: int | None, executor: Any
 ) -> tuple[float, float]:
     if method == "wilks":
-        ends: tuple[float, float] = likelihood.interval(level, name)
-        return ends
+        exact: tuple[float, float] = likelihood.interval(level, name)
+        return exact
     belt = likelihood.belt(name, method=method, toys=toys or 2000, executor=executor)
     found: tuple[float, float] = belt.interval(level)
     return found

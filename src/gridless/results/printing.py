@@ -1,5 +1,6 @@
 """How results print, in a terminal and in a notebook: one style for all of them."""
 
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Protocol
@@ -9,6 +10,7 @@ from iminuit.pdg_format import pdg_format
 # Numbers of a size that is read easily without a power of ten.
 _SMALLEST_PLAIN = 1e-4
 _LARGEST_PLAIN = 1e7
+MOST_PLACES = 9  # decimals, beyond which a power of ten is read more easily
 # The look of a result in a notebook.
 _BLOCK = "border-left:3px solid #56B4E9;padding:0.2em 0.8em;margin:0.4em 0"
 _ROWS = "white-space:pre-wrap;margin:0"  # columns stay under each other, long lines are wrapped
@@ -48,6 +50,21 @@ def rounded(value: float, down: float, up: float, *errors: float) -> list[str]:
     return [
         part.removeprefix("-" if i == 1 else "") + power for i, part in enumerate(parts[:count])
     ]
+
+
+def ends(low: float, high: float) -> str:
+    """The ends of an interval, to the same decimal.
+
+    Examples
+    --------
+    >>> ends(91.081, 91.32523), ends(172_000.0, 173_000.0)
+    ('91.0810 to 91.3252', '172000.0 to 173000.0')
+    """
+    width = high - low
+    places = 3 - math.floor(math.log10(width)) if 0 < width < math.inf else -1
+    if max(abs(low), abs(high)) >= _LARGEST_PLAIN or not 0 <= places <= MOST_PLACES:
+        return f"{low:.6g} to {high:.6g}"
+    return f"{low:.{places}f} to {high:.{places}f}"
 
 
 def block(content: str) -> str:
