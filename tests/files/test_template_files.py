@@ -200,7 +200,7 @@ def test_a_selection_by_an_observable_holds_for_files_and_data_frames(two_column
 def test_a_file_without_the_parameter_may_be_meant_as_a_pattern(tmp_path):
     write_npz(tmp_path / "t_1.npz", events_at(1))
     source = tmp_path / "t_1.npz"
-    cure = r"no column 'mZ'.*, or give a pattern of files with \{mZ\} in the name"
+    cure = r"no column 'mZ'.*; or give a pattern of files with \{mZ\} in the name"
     with pytest.raises(InputError, match=cure):
         read_templates(source, ["x"], (0, 4), parameters=["mZ"])
     with pytest.raises(InputError, match=cure):

@@ -288,7 +288,7 @@ def _no_braces(parameters: Sequence[str]) -> Iterator[None]:
         for name in parameters:
             if f"no column {name!r}" in str(error):
                 more = f"or give a pattern of files with {{{name}}} in the name"
-                raise InputError(f"{error}, {more}") from error
+                raise InputError(f"{error}; {more}") from error
         raise
 
 

@@ -58,7 +58,7 @@ def ends(low: float, high: float) -> str:
     Examples
     --------
     >>> ends(91.081, 91.32523), ends(172_000.0, 173_000.0)
-    ('91.0810 to 91.3252', '172000.0 to 173000.0')
+    ('91.0810 to 91.3252', '172000 to 173000')
     """
     width = high - low
     places = 3 - math.floor(math.log10(width)) if 0 < width < math.inf else -1
