@@ -140,7 +140,7 @@ def test_closure_and_coverage_know_the_nuisance_parameters(model):
     assert closed["theta"].scatter[0] / closed["theta"].error[0] == pytest.approx(
         varying / one.error
     )
-    assert "pulls are over the error without constraints" in str(closed)
+    assert "pull = (estimated - true) / error without constraints" in str(closed)
     covered = gl.coverage(model, pool, toys=6, events=2_000, seed=1)
     assert covered.toys == 6
     assert np.isfinite(covered.bias).all()

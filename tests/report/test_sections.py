@@ -203,5 +203,5 @@ def test_impacts_are_on_the_label_of_the_parameter(varied, tmp_path):
 def test_notes_of_a_closure_are_parts_of_a_sentence(varied, tmp_path):
     closure = gl.closure(varied, {0.4: Nuisances().sample(0.4, 500, seed=2)})
     page = gl.write_report(tmp_path / "r.html", varied, closure=closure).read_text()
-    assert "; pulls are over the error" in page
+    assert "; pull = (estimated - true) / error without constraints" in page
     assert "1 sample of known parameters" in page

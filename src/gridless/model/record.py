@@ -46,8 +46,8 @@ class FitOptions(BaseModel):
     components: int = Field(default=1, ge=1, le=MAX_COMPONENTS, description="Number of components.")
     hidden: tuple[int, ...] | None = Field(
         default=None,
-        description="Units of the hidden layer, or of each of several; by default held-out events "
-        "choose, or 16.",
+        description="Units of the hidden layer, or of each of several; by default chosen; 16 if "
+        "basis or components is given, or without calibration.",
     )
     activation: Activation = Field(
         default="tanh", description="Function of a hidden unit: tanh, silu or relu."

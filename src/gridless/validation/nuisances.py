@@ -13,7 +13,7 @@ from gridless.model.model import Model
 from gridless.templates.arrays import Array
 
 # Intervals have every uncertainty, so that a pull by their width would be another one.
-PULLS = "pulls are over the error without constraints, at whose centres samples are taken to be"
+PULLS = "pull = (estimated - true) / error without constraints: samples are taken to be nominal"
 
 
 def nuisances_of(estimates: Sequence[Estimate]) -> list[dict[str, dict[str, Any]]]:

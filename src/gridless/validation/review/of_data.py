@@ -125,7 +125,7 @@ def data(subject: Subject) -> Answer:
     name = min(each, key=lambda one: each[one])
     single = min(1.0, each[name] * len(each))
     text = f"the least likely of {len(each)} observables is {name}, p-value {single:.2g}"
-    text += " corrected for their number" if len(each) > 1 else ""
+    text += " (times the number of tests)" if len(each) > 1 else ""
     if whole is not None:
         text += f"; in cells of all observables together p-value {whole:.2g}"
     p = min(single, 1.0 if whole is None else whole)
@@ -224,7 +224,7 @@ def stable(subject: Subject) -> Answer:
     worst = found.worst
     text = (
         f"{len(found.variants)} other fits differ by at most {worst:.1f} of the expected spread; "
-        f"by chance one of so many does in {found.p_value:.0%} of all cases at the most"
+        f"p-value of the largest at most {found.p_value:.2g}"
     )
     verdict = max(by_size(worst, 3.0, 5.0), GOOD, key=[GOOD, CAREFUL, BAD].index)
     cure = "an observable that is simulated badly shows where it is left out; else simulate more"

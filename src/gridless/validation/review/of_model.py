@@ -37,7 +37,7 @@ def bias(subject: Subject) -> Answer:
         return Answer(question, str(error), OPEN, cure)
     open_gaps, widest = _gaps_of(subject, between), between.widest
     text = (
-        f"between templates at most {widest.ratio:.2f} statistical errors are open, between "
+        f"the templates leave at most {widest.ratio:.2f} statistical errors open, between "
         f"{' and '.join(widest.ends)}"
     )
     numbers: dict[str, Any] = {"gaps": between.to_dict()}
@@ -66,7 +66,7 @@ def bias(subject: Subject) -> Answer:
         names = "; ".join(model.grid.label(k) for k in check.suspects) or "the curve of their means"
         text += f"; not like the others: {names}"
     verdict = max(verdicts, key=[GOOD, CAREFUL, BAD].index)
-    number = f"{widest.ratio:.2f} statistical errors open"
+    number = f"{widest.ratio:.2f} statistical errors left open"
     return Answer(question, text, verdict, cure, numbers, number)
 
 
@@ -105,7 +105,10 @@ def templates(subject: Subject) -> Answer:
     except InputError as error:
         return Answer(question, str(error), OPEN, "fit the model anew")
     where, name = found.worst
-    text = f"the least likely is {name} at {where}, p-value {found.p_value:.2g} corrected for all"
+    text = (
+        f"the least likely is {name} at {where}, p-value {found.p_value:.2g} "
+        "(times the number of tests)"
+    )
     values = np.where(np.isfinite(found.p_values), found.p_values, -1.0)
     numbers = {
         "p_value": found.p_value, "templates": list(found.labels),
