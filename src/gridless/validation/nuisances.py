@@ -47,8 +47,9 @@ def nuisance_notes(estimates: Sequence[Estimate]) -> list[str]:
     for name in found[0] if found else ():
         value = np.array([one[name]["value"] for one in found])
         error = np.mean([one[name]["error"] for one in found])
-        spread = f", from {value.min():+.2f} to {value.max():+.2f}" if len(value) > 1 else ""
-        lines.append(f"{name} = {value.mean():+.2f} +- {error:.2f}{spread}")
+        low, mean, high = (round(v, 2) + 0.0 for v in (value.min(), value.mean(), value.max()))
+        spread = f", from {low:+.2f} to {high:+.2f}" if len(value) > 1 else ""
+        lines.append(f"{name} = {mean:+.2f} +- {error:.2f}{spread}")
     return lines
 
 
