@@ -22,6 +22,7 @@ from gridless.errors import InputError
         ("a: {mZ}.csv\nb: 1", "line 1: not YAML: .*; put the pattern in quotes: a text of YA"),
         ("a: {mt}_{mb}.csv", "line 1: not YAML: .*; put the pattern in quotes"),
         ("a: {b: {mt}.csv}", "line 1: not YAML: .*; put the pattern in quotes"),
+        ("a: [", "not YAML"),
         ("a: {b: {mt: 1}", "not YAML: .*; `gridless init` shows one"),
         ("#" * 1_100_000, "characters of YAML"),
     ],

@@ -44,7 +44,7 @@ def load(text: str, name: str) -> tuple[Any, yaml.Node]:
         line = f" line {mark.line + 1}:" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         cure = "`gridless init` shows one"
-        if mark and PATTERN.search(text.splitlines()[mark.line]):
+        if mark and PATTERN.search("".join(text.splitlines()[mark.line : mark.line + 1])):
             cure = "put the pattern in quotes: a text of YAML may not begin with {"
         raise InputError(f"{name}:{line} not YAML: {problem}; {cure}") from error
     except InputError:

@@ -55,6 +55,14 @@ def test_what_are_no_groups(good):
         good.likelihood(x).by()
 
 
+def test_groups_at_a_bound_cannot_be_compared(good):
+    x = EXAMPLE.sample(0.0, 2_000, seed=3) - 1
+    groups = good.likelihood(x, by=np.arange(2_000) % 2).by()
+    assert groups.dof == 0
+    assert groups.to_dict()["p_value"] is None
+    assert str(groups).endswith("nothing to compare")
+
+
 def test_blinding_hides_the_value_and_nothing_else(good):
     first = good.likelihood(EXAMPLE.sample(0.4, 2_000, seed=2)).maximum()
     second = good.likelihood(EXAMPLE.sample(0.02, 2_000, seed=3)).maximum()

@@ -41,6 +41,12 @@ def test_the_observed_events_constrain_what_they_can(estimate):
         assert 0.85 < error / right < 1.6, name
 
 
+def test_a_constraint_that_is_added_is_no_knowledge_of_the_events(model):
+    known = model.likelihood(X).constrain("jes", 0.0, 0.01).maximum()
+    assert known.pulls["jes"][1] < 0.02
+    assert "over_constrained" not in [warning.name for warning in known.warnings]
+
+
 def test_the_budget_adds_up_and_names_every_source(estimate):
     budget = estimate.budget["theta"]
     assert list(budget) == ["stat", "simulation", "model", *EXAMPLE.nuisances]

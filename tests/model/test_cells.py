@@ -198,6 +198,17 @@ def test_every_event_twice(good):
         assert text.startswith("50% of the events")
 
 
+def test_the_same_events_in_two_channels(good):
+    other = gl.fit(TwoObservables().templates(2_000, seed=9), hidden=3, seed=1, replicas=0)
+    x, y = (TwoObservables().sample(0.5, 2_000, seed=seed) for seed in (1, 2))
+    own = good.likelihood(x, name="soft")
+    both = own + other.likelihood(np.concatenate([y, x[:500]]), name="hard")
+    text = next(w.text for w in both.maximum().warnings if w.name == "repeated_events")
+    assert text.startswith("25% of the events of hard are in soft too")
+    apart = own + other.likelihood(y, name="hard")
+    assert "repeated_events" not in names(apart.maximum())
+
+
 def test_observables_of_few_values_are_no_copies():
     theta = np.repeat(gl.grid((0, 1), 4), 2_000)
     random = np.random.default_rng(1)

@@ -82,6 +82,13 @@ def test_events_that_jump_to_a_mark_are_mixtures():
     assert ((places == -999) | (places > 0)).all()
 
 
+def test_without_an_event_that_moves_smoothly_there_is_no_course():
+    x = np.round(simulate(0, THETA, 3))  # ten common values
+    shift = gl.Systematic("shift", up=(x + 1, THETA), down=(x - 1, THETA))
+    model = gl.fit(gl.Templates(x, THETA, (0, 1)), systematics=[shift], hidden=2, epochs=2, seed=1)
+    assert not len(model.measurement.processes[0].coursed)
+
+
 @pytest.mark.parametrize(
     ("up", "down", "known"),
     [

@@ -55,6 +55,13 @@ def test_without_data(good, tmp_path):
     assert gl.write_review(tmp_path / "review.html", found).is_file()
 
 
+def test_at_a_bound_errors_and_groups_tell_nothing(good):
+    found = gl.review(good, EXAMPLE.sample(0.0, 2_000, seed=3) - 2, toys=200)
+    for name in ("simulation", "groups"):
+        assert found.answers[name].verdict == "open", name
+        assert "bound" in found.answers[name].text + found.answers[name].cure
+
+
 def test_of_good_data_of_few_events_with_weights_nothing_about_data_is_bad(good):
     weights = np.random.default_rng(1).gamma(1.0, 1.0, 40)
     for seed in range(8):

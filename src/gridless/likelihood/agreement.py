@@ -156,12 +156,21 @@ class Agreement:
         Chance is judged by the share of copies in the simulation, scaled to the number of observed
         events, by which it grows.
         """
+        share = self.filling.keys.share
+        return share if share > self._usual_copies(t) else 0.0
+
+    def common(self, other: "Agreement", t: Array) -> float:
+        """The share of the events that another channel has too; 0 where chance explains them."""
+        share = self.filling.keys.common(other.filling.keys)
+        return share if share > self._usual_copies(t) else 0.0
+
+    def _usual_copies(self, t: Array) -> float:
+        """The share of copies that chance may have made."""
         if self.copies is None:
-            return 0.0
+            return 1.0
         simulated = np.exp(float(chebyshev.evaluate(self.cells.effective, t)))
         usual = (self.copies + UNSEEN_COPIES / simulated) * max(1, self.filling.rows / simulated)
-        share = self.filling.keys.share
-        return share if share > MAX_COPIES + BEYOND_CHANCE * usual else 0.0
+        return float(MAX_COPIES + BEYOND_CHANCE * usual)
 
     def chi2(self, t: Array) -> tuple[float, float]:
         """How far the filling is from that of the simulation near t, and the degrees of freedom.

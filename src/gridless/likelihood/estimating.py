@@ -222,7 +222,7 @@ def _warnings(
     best = likelihood.unit_best
     found: list[EstimateWarning] = []
     for one in results:
-        found += warnings.bound_warnings(one.name, one.value, one.bounds, one.cut, one.stat)
+        found += warnings.bound_warnings(one.name, one.value, one.bounds, one.cut, one.error)
     others = minimum.rivals(
         likelihood.curve, likelihood.unit_minima, likelihood.distance, warnings.RIVAL_RISE
     )
@@ -238,6 +238,7 @@ def _warnings(
         own += gap_warnings(channel, values[place.axes], [results[p] for p in place.axes])
         if channel.agreement is not None:
             own += event_warnings(channel.agreement, p_values[label], place.own(best))
+            each += common_warnings(label, channel, place.own(best), labels, likelihood.channels)
         each += [w._replace(text=f"{label}: {w.text}") if several else w for w in own]
     found += each
     if together is not None and not any(w.name == "bad_fit" for w in each):
@@ -264,6 +265,19 @@ def event_warnings(agreement: Agreement, p_value: float, t: Array) -> list[Estim
         *warnings.fit_warnings(p_value),
         *warnings.copy_warnings(agreement.copied(t)),
     ]
+
+
+def common_warnings(
+    label: str, channel: Channel, t: Array, labels: Sequence[str], channels: Sequence[Channel]
+) -> list[EstimateWarning]:
+    """Whether earlier channels of other models have events of this one. Groups of the events of
+    one model have none in common."""
+    found = []
+    for earlier, other in zip(labels[: labels.index(label)], channels, strict=False):
+        if channel.agreement and other.agreement and other.model != channel.model:
+            share = channel.agreement.common(other.agreement, t)
+            found += warnings.common_warnings(label, earlier, share)
+    return found
 
 
 def gap_warnings(

@@ -16,6 +16,8 @@ from gridless.templates.arrays import Array
 if TYPE_CHECKING:
     from gridless.likelihood.likelihood import Likelihood
 
+AT_BOUNDS = "no two estimates of one parameter that are away from its bounds: nothing to compare"
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -116,7 +118,7 @@ class Groups:
             },
             "chi2": self.chi2,
             "dof": self.dof,
-            "p_value": self.p_value,
+            "p_value": self.p_value if self.dof else None,
         }
 
     def __str__(self) -> str:
@@ -140,6 +142,8 @@ class Groups:
         return f"{printing.table(head, rows)}<p>{escape(self._last())}</p>"
 
     def _last(self) -> str:
+        if not self.dof:
+            return AT_BOUNDS
         return f"chi2/dof = {self.chi2:.1f}/{self.dof}, p-value {self.p_value:.2g}"
 
 

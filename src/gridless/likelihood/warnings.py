@@ -22,7 +22,7 @@ OUTSIDE_SHARE = 1e-3  # of the simulated events that count as outside, which def
 LEAST_OUTSIDE = 1e-9  # share of events, and its relative variance, that are still numbers
 ON_BOUND = 1e-9  # of the range: closer to a bound than this is on it
 RIVAL_RISE = 4.5  # units of log likelihood that three standard deviations are
-NEAR_BOUND = 2.0  # statistical errors from a bound
+NEAR_BOUND = 2.0  # errors from a bound
 TEMPLATE_MARGIN = 0.51  # gaps beyond the outermost template; the paper's grid has margins of 0.5
 PRIOR_SHIFT = 0.3  # errors by which an implied prior may move an estimate
 LARGE_LOG_Q = 0.5  # units of log likelihood: a correction this large is not exact
@@ -64,7 +64,7 @@ WARNINGS = (
     ),
     Rule(
         "near_bound",
-        f"a bound is within {NEAR_BOUND:g} statistical errors",
+        f"a bound is within {NEAR_BOUND:g} errors",
         "a 95 percent interval will be cut",
         serious=False,
     ),
@@ -143,8 +143,8 @@ WARNINGS = (
     ),
     Rule(
         "repeated_events",
-        f"over {MAX_COPIES:.0%} of the events are exact copies of others, and more than chance "
-        "would have it",
+        f"over {MAX_COPIES:.0%} of the events are exact copies of others, or in two channels, and "
+        "more than chance would have it",
         "give every event once: copies make errors too small",
     ),
     Rule(
@@ -179,7 +179,7 @@ def rule_of(name: str) -> Rule:
 
 
 def bound_warnings(
-    name: str, value: float, bounds: Sequence[float], cut: Sequence[bool], stat: float
+    name: str, value: float, bounds: Sequence[float], cut: Sequence[bool], error: float
 ) -> list[EstimateWarning]:
     """at_bound, cut_by_bound, near_bound: what the bounds do to the estimate of a parameter."""
     found = []
@@ -191,7 +191,7 @@ def bound_warnings(
         elif is_cut:
             text = f"the {end} end of the interval of {name} is cut by the bound {bound:g}"
             found.append(EstimateWarning("cut_by_bound", text))
-        elif abs(value - bound) < NEAR_BOUND * stat:
+        elif abs(value - bound) < NEAR_BOUND * error:
             text = f"{name} is within two errors of the bound {bound:g}"
             found.append(EstimateWarning("near_bound", text))
     return found
@@ -278,6 +278,12 @@ def fit_warnings(p_value: float) -> list[EstimateWarning]:
 def copy_warnings(share: float) -> list[EstimateWarning]:
     """repeated_events: that share of the events are copies of others."""
     text = f"{share:.0%} of the events are exact copies of others, which makes errors too small"
+    return [EstimateWarning("repeated_events", text)] if share else []
+
+
+def common_warnings(one: str, other: str, share: float) -> list[EstimateWarning]:
+    """repeated_events: that share of the events of one channel are in another one too."""
+    text = f"{share:.0%} of the events of {one} are in {other} too, which makes errors too small"
     return [EstimateWarning("repeated_events", text)] if share else []
 
 

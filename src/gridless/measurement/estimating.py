@@ -12,6 +12,7 @@ from gridless.likelihood.agreement import p_value
 from gridless.likelihood.estimate import MODEL, STAT, ParameterEstimate, read_only
 from gridless.likelihood.estimating import (
     channel_labels,
+    common_warnings,
     event_warnings,
     gap_warnings,
     half_width,
@@ -160,14 +161,17 @@ def _warnings(
     for one in results:
         found += warnings.bound_warnings(one.name, one.value, one.bounds, one.cut, one.error)
     channels = likelihood.channels
-    for number, (label, channel) in enumerate(zip(channel_labels(channels), channels, strict=True)):
+    labels = channel_labels(channels)
+    for number, (label, channel) in enumerate(zip(labels, channels, strict=True)):
         grid = channel.grid
         values = likelihood.joint.best[[likelihood.joint.place(name) for name in grid.parameters]]
         own = [*warnings.extrapolation_warnings(values, grid), *channel.warnings]
         own += _gap_warnings(likelihood, number, values, results)
         if channel.agreement is not None:
             p = p_values.get(label, np.nan)
-            own += event_warnings(channel.agreement, p, channel.grid.to_unit(values))
+            t = channel.grid.to_unit(values)
+            own += event_warnings(channel.agreement, p, t)
+            found += common_warnings(label, channel, t, labels, channels)
         elif label in p_values:
             own += warnings.fit_warnings(p_values[label])
         several = len(channels) > 1
@@ -186,7 +190,9 @@ def _warnings(
             continue
         error = likelihood.joint.error(place)
         pull = float(likelihood.joint.best[place] / nuisance.constraint)
-        constrained = float(error / nuisance.constraint)
+        # A constraint that the user adds is no knowledge of the events.
+        added = any(one.parameter == nuisance.name for one in likelihood.constraints)
+        constrained = np.inf if added else float(error / nuisance.constraint)
         found += warnings.nuisance_warnings(nuisance.name, pull, constrained)
     return tuple(dict.fromkeys(found))
 

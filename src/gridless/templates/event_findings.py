@@ -92,6 +92,13 @@ class Keys:
         """The share of the rows that are copies of others."""
         return float(1 - len(self.counts) / self.counts.sum())
 
+    def common(self, other: "Keys") -> float:
+        """The share of the distinct rows of the smaller table that the other has too."""
+        known = [keys.smallest.max() for keys in (self, other) if len(keys.smallest) == KEPT]
+        limit = min(known, default=np.uint64(2**64 - 1))
+        few, more = sorted((k.smallest[k.smallest <= limit] for k in (self, other)), key=len)
+        return float(np.isin(few, more).mean()) if len(few) else 0.0
+
 
 def find_copies(templates: "Templates") -> Finding:
     """Whether events are exact copies of others, beyond what observables of few values explain.

@@ -260,6 +260,8 @@ def _shifts(
     which = np.array([names.index(v.name) for v in sample.varied], np.int64)
 
     def of_events(x: Array, key: NDArray[np.int64]) -> Array:
+        if not len(x):
+            return np.zeros((0, transform.shape[1]))
         return np.asarray(summaries(x, key).unseen @ transform)
 
     together = crossings(sample, of_events)

@@ -120,7 +120,7 @@ class Plan(Lines):
             return f"simulate a new template{self._where}"
         if self.shared_error < MUCH_BETTER * self.equal_error:
             return "simulate more of the templates with the largest shares"
-        return "simulate more of every template, in today's proportions"
+        return "simulate more of every template, in the present proportions"
 
     @property
     def _where(self) -> str:
@@ -163,7 +163,7 @@ class Plan(Lines):
             f"  {label}: {share:.0%}" for label, share in zip(self.labels, self.shares, strict=True)
         ]
         lines.append(
-            f"total error then: {self.shared_error:.4g}; in today's proportions "
+            f"total error then: {self.shared_error:.4g}; in the present proportions "
             f"{self.equal_error:.4g}; in a new template{self._where}: {self.between_error:.4g}"
         )
         return "\n".join([*lines, self.advice])

@@ -6,7 +6,7 @@ import numpy as np
 
 from gridless.errors import InputError
 from gridless.likelihood.belt import FELDMAN_COUSINS, Settings, make_belt
-from gridless.likelihood.groups import Groups
+from gridless.likelihood.groups import AT_BOUNDS, Groups
 from gridless.model.observed import grouped
 from gridless.validation.binned_check import binned_check
 from gridless.validation.review.answer import (
@@ -160,6 +160,8 @@ def channels(subject: Subject) -> Answer:
 
 def _agree(question: str, found: Groups, what: str, cure: str) -> Answer:
     """Whether groups agree, by the p-value of their chi2."""
+    if not found.dof:
+        return Answer(question, f"{what}{AT_BOUNDS}", OPEN, "widen the bounds")
     text = f"{what}chi2/dof = {found.chi2:.1f}/{found.dof}, p-value {found.p_value:.2g}"
     number = f"p = {found.p_value:.2g}"
     return Answer(question, text, by_p_value(found.p_value), cure, found.to_dict(), number)

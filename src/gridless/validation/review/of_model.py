@@ -86,6 +86,8 @@ def simulation(subject: Subject) -> Answer:
         made = plan(subject.model, subject.number, theta=subject.place)
     except InputError as error:
         return Answer(question, str(error), OPEN, "fit the model anew")
+    if subject.x is not None and any(one.at_bound for one in subject.estimate.results):
+        return Answer(question, "the estimate is at a bound", OPEN, "widen the bounds")
     now = made.errors[made.factors == 1.0][0]
     ratio = float(now[2] / now[0])
     text = (
