@@ -231,8 +231,9 @@ class Process:
         both = (self.untold * np.outer(moved, moved) * products) ** 2
         # Each pair of systematics is counted in two rows.
         each = 0.5 * (both.sum(axis=1) + np.diag(both)) / self.coefficients.shape[1]
-        farthest = np.where(np.abs(a) < CREST, np.abs(a**3 - a), np.maximum(np.abs(a**3 - a), MOST))
-        cubes = np.minimum(self.cubes * moved**3, MOST_CUBE * moved) * (self.cubes > 0) * farthest
+        cubic = np.abs(a**3 - a)
+        farthest = np.where(np.abs(a) < CREST, cubic, cubic.clip(min=MOST))
+        cubes = np.minimum(self.cubes * moved**3, MOST_CUBE * moved) * farthest
         each = each + cubes**2 / self.coefficients.shape[1]
         bends = np.linalg.norm(second, axis=1)
         ratio = bends / np.maximum(moved, bends).clip(min=LEAST_SHIFT)

@@ -16,6 +16,7 @@ from scipy.interpolate import CubicSpline
 
 from gridless.systematics.crossing import (
     EVALUATIONS,
+    LARGEST_RATIO,
     LEAST_EVENTS,
     MOST_EVENTS,
     Summaries,
@@ -29,7 +30,6 @@ from gridless.templates.arrays import MARK_SHARE, Array
 
 NODES = (-2.0, -1.5, -0.5, 0.5, 1.5, 2.0)
 SIMULATED = (-1.0, 0.0, 1.0)  # values of alpha at which nothing is beyond the parabola
-LARGEST_RATIO = 10.0  # of weights: rare events shall not decide
 LEAST = 1e-300  # of a total weight
 
 
