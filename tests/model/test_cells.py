@@ -201,11 +201,11 @@ def test_every_event_twice(good):
 def test_the_same_events_in_two_channels(good):
     other = gl.fit(TwoObservables().templates(2_000, seed=9), hidden=3, seed=1, replicas=0)
     x, y = (TwoObservables().sample(0.5, 2_000, seed=seed) for seed in (1, 2))
-    own = good.likelihood(x, name="soft")
-    both = own + other.likelihood(np.concatenate([y, x[:500]]), name="hard")
+    own = good.likelihood(x).named("soft")
+    both = own + other.likelihood(np.concatenate([y, x[:500]])).named("hard")
     text = next(w.text for w in both.maximum().warnings if w.name == "repeated_events")
     assert text.startswith("25% of the events of hard are in soft too")
-    apart = own + other.likelihood(y, name="hard")
+    apart = own + other.likelihood(y).named("hard")
     assert "repeated_events" not in names(apart.maximum())
 
 
