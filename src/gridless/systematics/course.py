@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from gridless.systematics.crossing import (
-    EVALUATIONS,
     LARGEST_RATIO,
-    LEAST_EVENTS,
-    MOST_EVENTS,
     Summaries,
     differences,
     is_seen,
     of_sides,
+    some_rows,
     weights_only,
 )
 from gridless.systematics.samples import ProcessSamples
@@ -70,9 +68,7 @@ def courses(sample: ProcessSamples, summaries: Summaries) -> list[Course]:
     if not which:
         return []
     nominal = sample.nominal
-    most = EVALUATIONS // (len(which) * (len(NODES) + 3))
-    events = int(np.clip(most, LEAST_EVENTS, MOST_EVENTS))
-    rows = np.unique(np.linspace(0, len(nominal.x) - 1, events).astype(np.int64))
+    rows = some_rows(nominal, len(which) * (len(NODES) + 3))
     x, key, w = nominal.x[rows], nominal.key[rows], nominal.weights[rows]
     common = [_common(column) for column in x.T]
     before = summaries(x, key)

@@ -93,8 +93,7 @@ def crossings(sample: ProcessSamples, summaries: Summaries) -> list[Crossing]:
     if not pairs:
         return []
     nominal = sample.nominal
-    events = int(np.clip(EVALUATIONS // (len(pairs) + count), LEAST_EVENTS, MOST_EVENTS))
-    rows = np.unique(np.linspace(0, len(nominal.x) - 1, events).astype(np.int64))
+    rows = some_rows(nominal, len(pairs) + count)
     x, key, w = nominal.x[rows], nominal.key[rows], nominal.weights[rows]
     point = nominal.point[rows]
     moved = {k: _moved(sample.varied[k], nominal, rows) for k in {k for p in pairs for k in p}}
@@ -116,6 +115,12 @@ def crossings(sample: ProcessSamples, summaries: Summaries) -> list[Crossing]:
         if len(known[0]):
             found.append(Crossing((first, second), *known))
     return found
+
+
+def some_rows(nominal: Events, times: int) -> NDArray[np.int64]:
+    """The rows of events that are evaluated so many times, spread over all of them."""
+    events = int(np.clip(EVALUATIONS // times, LEAST_EVENTS, MOST_EVENTS))
+    return np.unique(np.linspace(0, len(nominal.x) - 1, events).astype(np.int64))
 
 
 def differences(
